@@ -1,0 +1,42 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Everything they need is installed here.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Installed from the lock; rewritten whenever the lock or the project's metadata change.
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check fast lock clean format
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep -Eo '^uv==[^ ]+' requirements.lock)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	touch $@
+
+demo: $(STAMP)  ## the example shop: load, refresh, change, refresh, compare
+	$(BIN)/python examples/shop/demo.py
+
+check: $(STAMP)  ## what must hold before anything is committed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+fast: $(STAMP)  ## the tests without Spark
+	$(BIN)/pytest -q tests/unit
+
+test: $(STAMP)  ## the whole suite; one Spark session serves most of it
+	$(BIN)/pytest -q tests
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(STAMP)  ## resolve the newest allowed versions for every supported Python into the lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-emit-index-url \
+	  --no-emit-find-links --extra embedded --extra thrift --extra dev --generate-hashes \
+	  pyproject.toml requirements.in -o requirements.lock
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache examples/shop/.trickle examples/shop/target

@@ -1,0 +1,58 @@
+"""The profile of `type: trickle`: dbt-spark's, with the embedded session as the default method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+
+ANSI = "spark.sql.ansi.enabled"
+
+
+@dataclass
+class TrickleCredentials(SparkCredentials):
+    # Where the embedded warehouse, its metastore and its log live; default: .trickle in the project.
+    home: str | None = None
+    # How long a second writing process waits for the first one, in seconds.
+    writer_lock_timeout: float = 1.5
+
+    @classmethod
+    def __pre_deserialize__(cls, data: Any) -> Any:
+        data = super().__pre_deserialize__(data)
+        data.setdefault("method", SparkConnectionMethod.SESSION.value)
+        if data["method"] == SparkConnectionMethod.SESSION.value:
+            data.setdefault("host", "embedded")
+        return data
+
+    def __post_init__(self) -> None:
+        asked = {str(key): str(value) for key, value in (self.server_side_parameters or {}).items()}
+        super().__post_init__()
+        # dbt-spark forces ANSI mode off. Off is our default too, so that packages written for
+        # dbt-spark keep their meaning, but a profile that asks for it gets it.
+        if ANSI in asked:
+            self.server_side_parameters[ANSI] = asked[ANSI]
+        self._project_root = Path.cwd()
+
+    @property
+    def type(self) -> str:
+        return "trickle"
+
+    @property
+    def unique_field(self) -> str:
+        return self.host or "embedded"
+
+    @property
+    def embedded_home(self) -> Path:
+        """`.trickle` of the project, or the folder that the profile names (relative to the project)."""
+        return (self._project_root / (self.home or ".trickle")).resolve()
+
+    def belongs_to(self, project_root: str | None) -> None:
+        if project_root:
+            self._project_root = Path(project_root)
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        if self.method == SparkConnectionMethod.SESSION:
+            return "method", "schema", "home"
+        return ("method", *super()._connection_keys())

@@ -1,0 +1,212 @@
+"""The embedded Spark: launched once per process, with settings for one machine, quiet."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt_trickle.errors import EnvironmentProblem
+
+from dbt.adapters.trickle import jars, java
+from dbt.adapters.trickle.writer_lock import WriterLock
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from dbt.adapters.trickle.credentials import TrickleCredentials
+
+# Settings that only count when the JVM starts: asking for others later must fail, not be ignored.
+LAUNCH_ONLY = (
+    "spark.master",
+    "spark.driver.",
+    "spark.jars",
+    "spark.sql.extensions",
+    "spark.sql.warehouse.dir",
+)
+IN_MEMORY = "in-memory"
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The one Spark of this process."""
+
+    session: SparkSession
+    settings: dict[str, str]
+    home: Path
+    lock: WriterLock | None  # none where somebody else made the session: its storage is theirs to guard
+
+
+_guard = threading.Lock()
+_running: Embedded | None = None
+
+
+def running() -> Embedded | None:
+    return _running
+
+
+def get(credentials: TrickleCredentials) -> Embedded:
+    global _running
+    with _guard:
+        if _running is not None and not _stopped(_running.session):
+            _require_same(_running, credentials)
+            return _running
+        _running = _adopt(credentials) or _launch(credentials)
+        return _running
+
+
+def _stopped(session: SparkSession) -> bool:
+    context = session.sparkContext._jsc
+    return context is None or bool(context.sc().isStopped())
+
+
+def _adopt(credentials: TrickleCredentials) -> Embedded | None:
+    """A session that the process already has (a notebook's, a job's) is used as it is."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    if session is None:
+        return None
+    return Embedded(session, {}, credentials.embedded_home, None)
+
+
+def _require_same(spark: Embedded, credentials: TrickleCredentials) -> None:
+    if not spark.settings:
+        return
+    asked = {k: v for k, v in credentials.server_side_parameters.items() if k.startswith(LAUNCH_ONLY)}
+    different = sorted(k for k, v in asked.items() if spark.settings.get(k) != v)
+    if different:
+        raise EnvironmentProblem(
+            "TRK-404",
+            f"Spark already runs in this process with other settings for {', '.join(different)}",
+            remedy="These settings count only when Spark starts: use a process of its own for this profile.",
+        )
+
+
+def _launch(credentials: TrickleCredentials) -> Embedded:
+    if importlib.util.find_spec("pyspark") is None:
+        raise EnvironmentProblem(
+            "TRK-405",
+            "the embedded method needs pyspark",
+            remedy="pip install 'dbt-trickle[embedded]', or use a server (method: thrift).",
+        )
+    import pyspark
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    home = credentials.embedded_home
+    _require_writable(home)
+    found = java.find()
+    wanted = credentials.server_side_parameters
+    in_memory = wanted.get("spark.sql.catalogImplementation") == IN_MEMORY
+    spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    paths = jars.ensure(jars.DELTA if in_memory else jars.EMBEDDED, spark_home, found.executable)
+    settings = {**defaults(home, paths), **({} if in_memory else metastore(home)), **wanted}
+
+    lock = WriterLock(home)
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    log = home / "spark.log"
+    with log.open("ab") as sink:
+        try:
+            gateway = launch_gateway(
+                conf, popen_kwargs={"stdout": sink, "stderr": sink, "pass_fds": (lock.descriptor,)}
+            )
+            context = SparkContext(conf=conf, gateway=gateway)
+        # py4j raises its own errors for a JVM that died while starting; all of them mean the same here.
+        except (PySparkException, OSError, RuntimeError, ValueError, Exception) as problem:  # noqa: BLE001
+            raise EnvironmentProblem(
+                "TRK-406",
+                f"the embedded Spark did not start: {str(problem).splitlines()[0]}",
+                remedy=f"Its log {log} ends with: {_tail(log)}\n  `trickle doctor` checks what it needs.",
+            ) from problem
+    context.setLogLevel("OFF")
+    return Embedded(SparkSession(context), settings, home, lock)
+
+
+def defaults(home: Path, paths: list[Path]) -> dict[str, str]:
+    cores = os.cpu_count() or 2
+    log_settings = Path(__file__).with_name("launch_log.properties")
+    options = [f"-Dlog4j2.configurationFile={log_settings.as_uri()}", "-Dh2.bindAddress=127.0.0.1"]
+    return {
+        "spark.master": "local[*]",
+        "spark.app.name": "dbt-trickle",
+        # Nothing listens outside this machine.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": f"{_memory_mb()}m",
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, paths)),
+        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.sources.default": "delta",
+        "spark.sql.warehouse.dir": str(home / "warehouse"),
+        "spark.local.dir": str(home / "tmp"),
+        # A laptop's tables fit few partitions; 200 tasks per shuffle cost more than the work itself.
+        "spark.sql.shuffle.partitions": str(max(2, cores)),
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.session.timeZone": "UTC",
+    }
+
+
+def metastore(home: Path) -> dict[str, str]:
+    """A Hive metastore in H2, which lets a second process in while the first one is working.
+
+    AUTO_SERVER: whoever opens the file first serves it on loopback; when it goes, the next takes over.
+    """
+    prefix = "spark.hadoop."
+    return {
+        "spark.sql.catalogImplementation": "hive",
+        prefix + "javax.jdo.option.ConnectionURL": f"jdbc:h2:file:{home / 'metastore'};AUTO_SERVER=TRUE",
+        prefix + "javax.jdo.option.ConnectionDriverName": "org.h2.Driver",
+        prefix + "javax.jdo.option.ConnectionUserName": "sa",
+        prefix + "javax.jdo.option.ConnectionPassword": "",
+        prefix + "datanucleus.schema.autoCreateAll": "true",
+        # Without it DataNucleus takes H2's own INFORMATION_SCHEMA.ROLES for Hive's table ROLES.
+        prefix + "datanucleus.mapping.Schema": "PUBLIC",
+        prefix + "hive.metastore.schema.verification": "false",
+    }
+
+
+def _memory_mb() -> int:
+    """A quarter of the machine, between 1 and 16 GiB: dbt, the page cache and a second process want some too."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    return max(1024, min(total // 4, 16 * 1024))
+
+
+def _require_writable(home: Path) -> None:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise EnvironmentProblem(
+            "TRK-407",
+            f"the embedded warehouse {home} cannot be written: {problem.strerror}",
+            remedy="Give this user the right to write there, or name another folder with `home:` in the profile.",
+        ) from problem
+    if not os.access(home, os.W_OK):
+        raise EnvironmentProblem(
+            "TRK-407",
+            f"the embedded warehouse {home} cannot be written",
+            remedy="Give this user the right to write there, or name another folder with `home:` in the profile.",
+        )
+
+
+def _tail(log: Path) -> str:
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "(nothing)"
+
+
+def new_session(credentials: TrickleCredentials) -> Any:
+    """A session of its own for one dbt thread, so that SET and temporary views do not leak."""
+    spark = get(credentials)
+    session = spark.session.newSession()
+    for key, value in credentials.server_side_parameters.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session

@@ -1,0 +1,117 @@
+"""The jars that Spark does not ship: resolved once by the Ivy that pyspark brings, then kept.
+
+Only these artifacts are taken, not their dependencies: Delta's drag 30 more along that Spark has
+itself, and two versions of one class on a class path end in NoClassDefFoundError.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from dbt_trickle.errors import EnvironmentProblem
+
+
+@dataclass(frozen=True)
+class Artifact:
+    organisation: str
+    name: str
+    version: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}-{self.version}.jar"
+
+    def __str__(self) -> str:
+        return f"{self.organisation}:{self.name}:{self.version}"
+
+
+DELTA = (
+    Artifact("io.delta", "delta-spark_4.1_2.13", "4.4.0"),
+    Artifact("io.delta", "delta-storage", "4.4.0"),
+    Artifact("io.delta", "delta-kernel-api", "4.4.0"),
+    Artifact("io.delta", "delta-kernel-defaults", "4.4.0"),
+    Artifact("io.delta", "delta-kernel-unitycatalog", "4.4.0"),
+    Artifact("io.unitycatalog", "unitycatalog-client", "0.6.0"),
+    Artifact("io.unitycatalog", "unitycatalog-hadoop", "0.6.0"),
+)
+# The last H2 that Hive 2.3's metastore can write its schema to; docs/decisions.md says what was tried.
+METASTORE = (Artifact("com.h2database", "h2", "1.4.200"),)
+EMBEDDED = DELTA + METASTORE
+
+
+def cache_dir() -> Path:
+    """One cache for all projects of a user."""
+    if override := os.environ.get("TRICKLE_JARS_DIR"):
+        return Path(override)
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "dbt-trickle" / "jars"
+
+
+def missing(artifacts: tuple[Artifact, ...], cache: Path) -> list[Artifact]:
+    return [a for a in artifacts if not (cache / a.file_name).is_file()]
+
+
+def ensure(artifacts: tuple[Artifact, ...], spark_home: Path, java: str) -> list[Path]:
+    """The paths of the jars, fetched first where the cache does not have them."""
+    cache = cache_dir()
+    if wanted := missing(artifacts, cache):
+        _fetch(wanted, cache, spark_home, java)
+    return [cache / a.file_name for a in artifacts]
+
+
+def _fetch(artifacts: list[Artifact], cache: Path, spark_home: Path, java: str) -> None:
+    ivy = next((spark_home / "jars").glob("ivy-*.jar"), None)
+    if ivy is None:
+        raise EnvironmentProblem(
+            "TRK-402",
+            f"pyspark at {spark_home} has no Ivy, so Delta's jars cannot be fetched",
+            remedy=_remedy(artifacts, cache),
+        )
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        work = Path(folder)
+        module = work / "ivy.xml"
+        module.write_text(_ivy_module(artifacts), encoding="utf-8")
+        pattern = f"{work}/got/[artifact]-[revision].[ext]"
+        command = [java, "-jar", str(ivy), "-ivy", str(module), "-retrieve", pattern, "-error"]
+        if settings := os.environ.get("TRICKLE_IVY_SETTINGS"):
+            command += ["-settings", settings]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        got = [work / "got" / a.file_name for a in artifacts]
+        if answer.returncode or not all(p.is_file() for p in got):
+            lines = [line.strip() for line in (answer.stdout + answer.stderr).splitlines()]
+            said = next((line for line in lines if "UNRESOLVED" in line or "not found" in line), "")
+            raise EnvironmentProblem(
+                "TRK-402",
+                "the jars that the embedded Spark needs are neither in the cache nor could they be fetched"
+                + (f" ({said})" if said else ""),
+                remedy=_remedy(artifacts, cache),
+            )
+        for path in got:
+            shutil.move(str(path), cache / path.name)
+
+
+def _ivy_module(artifacts: list[Artifact]) -> str:
+    rows = "\n".join(
+        f"    <dependency org={quoteattr(a.organisation)} name={quoteattr(a.name)} "
+        f'rev={quoteattr(a.version)} transitive="false" conf="default->master"/>'
+        for a in artifacts
+    )
+    return (
+        '<ivy-module version="2.0">\n  <info organisation="dbt-trickle" module="embedded"/>\n'
+        '  <configurations><conf name="default"/></configurations>\n'
+        f"  <dependencies>\n{rows}\n  </dependencies>\n</ivy-module>\n"
+    )
+
+
+def _remedy(artifacts: list[Artifact], cache: Path) -> str:
+    return (
+        "Let this machine reach a Maven repository once (a mirror: set TRICKLE_IVY_SETTINGS to an Ivy "
+        f"settings file), or copy these jars into {cache}: " + ", ".join(map(str, artifacts))
+    )

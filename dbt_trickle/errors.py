@@ -1,0 +1,62 @@
+"""Every error a user can meet, with a stable code. docs/errors.md lists each with its remedy.
+
+Exception
+├── TrickleError            something the user can act on; printed without a stack trace
+│   ├── ConfigError         TRK-1xx  a model's or a project's configuration
+│   ├── ModelError          TRK-2xx  the model's SQL, or what it reads
+│   ├── WarehouseError      TRK-3xx  what the warehouse answered, or what was found in it
+│   ├── EnvironmentProblem  TRK-4xx  Java, jars, the profile, another process
+│   └── CommandError        TRK-5xx  a trickle command that cannot do what was asked
+└── TrickleBug              TRK-900  a state the code holds to be impossible: ours to mend
+"""
+
+from __future__ import annotations
+
+
+class TrickleError(Exception):
+    """A problem the user can act on: what it is about, why it happened, what to do."""
+
+    def __init__(self, code: str, what: str, *, model: str | None = None, remedy: str = "") -> None:
+        self.code = code
+        self.what = what
+        self.model = model
+        self.remedy = remedy
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        subject = f"stream table {self.model}: " if self.model else ""
+        remedy = f"\n  {self.remedy}" if self.remedy else ""
+        return f"[{self.code}] {subject}{self.what}{remedy}"
+
+    def about(self, model: str) -> TrickleError:
+        """The same error, told of the model it was met in."""
+        if self.model:
+            return self
+        return type(self)(self.code, self.what, model=model, remedy=self.remedy)
+
+
+class ConfigError(TrickleError):
+    pass
+
+
+class ModelError(TrickleError):
+    pass
+
+
+class WarehouseError(TrickleError):
+    pass
+
+
+class EnvironmentProblem(TrickleError):
+    pass
+
+
+class CommandError(TrickleError):
+    pass
+
+
+class TrickleBug(Exception):
+    """An impossible state. It keeps its stack trace: it is for us."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"[TRK-900] {what} (this is a bug in dbt-trickle; please report it)")
