@@ -26,6 +26,14 @@ class TrickleCredentials(SparkCredentials):
             data.setdefault("host", "embedded")
         return data
 
+    @classmethod
+    def translate_aliases(cls, kwargs: dict[str, Any], recurse: bool = False) -> dict[str, Any]:
+        """Spark's settings may be written as YAML likes them (4, true); dbt-spark insists on quotes."""
+        data = super().translate_aliases(kwargs, recurse)
+        if isinstance(settings := data.get("server_side_parameters"), dict):
+            data["server_side_parameters"] = {key: _text(value) for key, value in settings.items()}
+        return data
+
     def __post_init__(self) -> None:
         asked = {str(key): str(value) for key, value in (self.server_side_parameters or {}).items()}
         super().__post_init__()
@@ -56,3 +64,7 @@ class TrickleCredentials(SparkCredentials):
         if self.method == SparkConnectionMethod.SESSION:
             return "method", "schema", "home"
         return ("method", *super()._connection_keys())
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt_trickle.errors import EnvironmentProblem
-
 from dbt.adapters.trickle import jars, java
 from dbt.adapters.trickle.writer_lock import WriterLock
+from dbt_trickle.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,14 +118,23 @@ def _launch(credentials: TrickleCredentials) -> Embedded:
             )
             context = SparkContext(conf=conf, gateway=gateway)
         # py4j raises its own errors for a JVM that died while starting; all of them mean the same here.
-        except (PySparkException, OSError, RuntimeError, ValueError, Exception) as problem:  # noqa: BLE001
+        except (PySparkException, OSError, RuntimeError, ValueError, Exception) as problem:
             raise EnvironmentProblem(
                 "TRK-406",
                 f"the embedded Spark did not start: {str(problem).splitlines()[0]}",
                 remedy=f"Its log {log} ends with: {_tail(log)}\n  `trickle doctor` checks what it needs.",
             ) from problem
     context.setLogLevel("OFF")
+    _silence_pyspark()
     return Embedded(SparkSession(context), settings, home, lock)
+
+
+def _silence_pyspark() -> None:
+    """PySpark prints each failed statement as a line of JSON with the whole stack; dbt tells the failure."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def defaults(home: Path, paths: list[Path]) -> dict[str, str]:
@@ -175,25 +184,22 @@ def metastore(home: Path) -> dict[str, str]:
 
 
 def _memory_mb() -> int:
-    """A quarter of the machine, between 1 and 16 GiB: dbt, the page cache and a second process want some too."""
+    """A quarter of the machine, 1 to 16 GiB: dbt, the page cache and a second process want some, too."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     return max(1024, min(total // 4, 16 * 1024))
 
 
 def _require_writable(home: Path) -> None:
+    why = ""
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
+        why = f": {problem.strerror}"
+    if why or not os.access(home, os.W_OK):
         raise EnvironmentProblem(
             "TRK-407",
-            f"the embedded warehouse {home} cannot be written: {problem.strerror}",
-            remedy="Give this user the right to write there, or name another folder with `home:` in the profile.",
-        ) from problem
-    if not os.access(home, os.W_OK):
-        raise EnvironmentProblem(
-            "TRK-407",
-            f"the embedded warehouse {home} cannot be written",
-            remedy="Give this user the right to write there, or name another folder with `home:` in the profile.",
+            f"the embedded warehouse {home} cannot be written{why}",
+            remedy="Let this user write there, or name another folder with `home:` in the profile.",
         )
 
 

@@ -7,14 +7,20 @@ itself, and two versions of one class on a class path end in NoClassDefFoundErro
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from dbt.adapters.events.logging import AdapterLogger
+
 from dbt_trickle.errors import EnvironmentProblem
+
+logger = AdapterLogger("Trickle")
+# A repository behind a firewall that drops packets would keep the first run waiting for much longer.
+FETCH_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -73,28 +79,47 @@ def _fetch(artifacts: list[Artifact], cache: Path, spark_home: Path, java: str) 
             f"pyspark at {spark_home} has no Ivy, so Delta's jars cannot be fetched",
             remedy=_remedy(artifacts, cache),
         )
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
-        work = Path(folder)
-        module = work / "ivy.xml"
-        module.write_text(_ivy_module(artifacts), encoding="utf-8")
-        pattern = f"{work}/got/[artifact]-[revision].[ext]"
-        command = [java, "-jar", str(ivy), "-ivy", str(module), "-retrieve", pattern, "-error"]
-        if settings := os.environ.get("TRICKLE_IVY_SETTINGS"):
-            command += ["-settings", settings]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-        got = [work / "got" / a.file_name for a in artifacts]
-        if answer.returncode or not all(p.is_file() for p in got):
-            lines = [line.strip() for line in (answer.stdout + answer.stderr).splitlines()]
-            said = next((line for line in lines if "UNRESOLVED" in line or "not found" in line), "")
-            raise EnvironmentProblem(
-                "TRK-402",
-                "the jars that the embedded Spark needs are neither in the cache nor could they be fetched"
-                + (f" ({said})" if said else ""),
-                remedy=_remedy(artifacts, cache),
-            )
-        for path in got:
-            shutil.move(str(path), cache / path.name)
+    logger.info(f"Fetching {len(artifacts)} jars for the embedded Spark into {cache}, once.")
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            said = _retrieve(artifacts, Path(folder), [java, "-jar", str(ivy)])
+            got = [Path(folder) / a.file_name for a in artifacts]
+            if all(p.is_file() for p in got):
+                for path in got:
+                    # A rename: another process that fetches at the same time never sees half a jar.
+                    path.replace(cache / path.name)
+                return
+    except OSError as problem:
+        raise EnvironmentProblem(
+            "TRK-402",
+            f"the jars that the embedded Spark needs cannot be kept in {cache}: {problem.strerror}",
+            remedy="Set TRICKLE_JARS_DIR to a folder that this user may write to.",
+        ) from problem
+    raise EnvironmentProblem(
+        "TRK-402",
+        "the jars that the embedded Spark needs are neither in the cache nor could they be fetched"
+        + (f" ({said})" if said else ""),
+        remedy=_remedy(artifacts, cache),
+    )
+
+
+def _retrieve(artifacts: list[Artifact], folder: Path, ivy: list[str]) -> str:
+    """Let Ivy put the jars into the folder; its words where it could not."""
+    module = folder / "ivy.xml"
+    module.write_text(_ivy_module(artifacts), encoding="utf-8")
+    command = [*ivy, "-ivy", str(module), "-retrieve", f"{folder}/[artifact]-[revision].[ext]", "-warn"]
+    if settings := os.environ.get("TRICKLE_IVY_SETTINGS"):
+        command += ["-settings", settings]
+    try:
+        answer = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {FETCH_SECONDS} s"
+    lines = [line.strip() for line in (answer.stderr + answer.stdout).splitlines()]
+    # "Server access Error: …", an exception of Ivy's own, "module not found: …"
+    return next((line for line in lines if re.search(r"error|exception|not found", line, re.I)), "")
 
 
 def _ivy_module(artifacts: list[Artifact]) -> str:

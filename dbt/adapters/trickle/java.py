@@ -28,10 +28,15 @@ def find() -> Java:
     """The Java that Spark's launcher would take: JAVA_HOME's, else the PATH's."""
     home = os.environ.get("JAVA_HOME")
     executable = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if not executable or not Path(executable).exists():
+    if not executable or not os.access(executable, os.X_OK):
         where = f"JAVA_HOME={home} has no bin/java" if home else "no `java` on the PATH"
         raise EnvironmentProblem("TRK-401", f"Spark needs Java, and {where}", remedy=REMEDY)
-    answer = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    try:
+        answer = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError as problem:  # another machine's binary, a text file
+        raise EnvironmentProblem(
+            "TRK-401", f"Spark needs Java, and {executable} does not run: {problem.strerror}", remedy=REMEDY
+        ) from problem
     found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
     if not found:
         raise EnvironmentProblem("TRK-401", f"{executable} does not tell its version", remedy=REMEDY)

@@ -3,26 +3,57 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 # Words that open a statement which changes nothing that another process can see.
-_READING = frozenset(
-    "select show describe desc explain set reset use values table list with from cache uncache refresh".split()
-)
-_OPENING = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(\w+)", re.DOTALL)
-_CHANGING = re.compile(r"\b(?:insert|merge|update|delete|create|overwrite)\b", re.IGNORECASE)
+_QUERIES = frozenset(["select", "values", "table", "with", "from"])
+_LOOKS = frozenset(["show", "describe", "desc", "explain", "list"])
+_SESSION = frozenset(["set", "reset", "use", "cache", "uncache", "refresh"])
+_READING = _QUERIES | _LOOKS | _SESSION
+_CHANGING = frozenset(["insert", "merge", "update", "delete"])
 _METRICS = "num_affected_rows"
+# What may hide words (a literal, a quoted name, a comment), and what is looked for: words and parentheses.
+# In a raw literal a backslash escapes nothing.
+_TOKEN = re.compile(
+    r"""--[^\n]* | (?P<comment>/\*)
+      | [rR]'[^']*' | [rR]"[^"]*" | '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*" | `[^`]*`
+      | (?P<word>\w+) | (?P<paren>[()])""",
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
 def writes(sql: str) -> bool:
     """Whether the statement may write to the warehouse. In doubt it does."""
-    found = _OPENING.match(sql)
-    word = found.group(1).lower() if found else ""
-    if word not in _READING:
+    words = _words(sql)
+    first, depth = next(words, ("", 0))
+    if first not in _READING:
         return True
-    # `WITH … INSERT` and `FROM … INSERT` write, too.
-    return word in ("with", "from") and bool(_CHANGING.search(sql))
+    # `WITH … INSERT` and `FROM … INSERT` write, too; inside parentheses there can only be a query.
+    return first in ("with", "from") and any(word in _CHANGING for word, at in words if at <= depth)
+
+
+def _words(sql: str) -> Iterator[tuple[str, int]]:
+    """The bare words in lower case, each with the number of parentheses around it."""
+    depth = position = 0
+    while found := _TOKEN.search(sql, position):
+        position = found.end()
+        if found["comment"]:
+            position = _end_of_comment(sql, position)
+        elif found["paren"]:
+            depth += 1 if found["paren"] == "(" else -1
+        elif found["word"]:
+            yield found["word"].lower(), depth
+
+
+def _end_of_comment(sql: str, position: int) -> int:
+    """Spark's comments nest."""
+    depth = 1
+    while depth and (edge := _COMMENT_EDGE.search(sql, position)):
+        depth += 1 if edge.group() == "/*" else -1
+        position = edge.end()
+    return position if depth == 0 else len(sql)
 
 
 def strip_terminator(sql: str) -> str:

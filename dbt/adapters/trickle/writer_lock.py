@@ -29,17 +29,22 @@ class WriterLock:
         self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         self._guard = threading.Lock()
         self._held = False
+        self._refused = False
 
     def acquire(self, timeout: float) -> None:
         with self._guard:
             if self._held:
                 return
-            deadline = time.monotonic() + timeout
+            # The wait is per process, not per statement: after a refusal each further model of the
+            # run would wait its own timeout for the same writer, one after the other.
+            deadline = time.monotonic() + (0 if self._refused else timeout)
             while not self._try():
                 if time.monotonic() >= deadline:
+                    self._refused = True
                     raise self._refusal()
                 time.sleep(0.1)
             self._held = True
+            self._refused = False
             self._sign()
 
     def release(self) -> None:
@@ -69,8 +74,10 @@ class WriterLock:
         try:
             holder = json.loads(self.path.read_text(encoding="utf-8"))
             who = f"process {holder['pid']} (`{holder['command']}`, since {holder['since']})"
+            if not _alive(int(holder["pid"])):
+                who += ", which was killed and whose Spark is just ending"
         except (ValueError, KeyError, OSError):
-            who = "another process that is just ending"
+            who = "another process"  # that has taken the lock and not signed it yet
         return EnvironmentProblem(
             "TRK-403",
             f"the embedded warehouse {self.path.parent} is being written by {who}",
@@ -78,3 +85,13 @@ class WriterLock:
             "Reading commands work meanwhile (dbt show, dbt test, trickle status). For several writers at "
             "once run against a Spark server (method: thrift).",
         )
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
