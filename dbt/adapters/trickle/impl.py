@@ -2,15 +2,88 @@
 
 from __future__ import annotations
 
+import threading
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timezone
 from typing import Any
 
+from dbt.adapters.base import available
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 
+from dbt.adapters.trickle import requests
 from dbt.adapters.trickle.connections import TrickleConnectionManager
+from dbt.adapters.trickle.engine_session import AdapterSession
+from dbt.adapters.trickle.response import response_of
+from dbt_trickle import config as configuration
+from dbt_trickle.errors import TrickleError
+from dbt_trickle.names import Relation
+from dbt_trickle.run import leave
+from dbt_trickle.run.invocation import Invocation, Planned
+from dbt_trickle.run.refresh import refresh
+
+logger = AdapterLogger("Trickle")
+
+
+def now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
 class TrickleAdapter(SparkAdapter):
     ConnectionManager = TrickleConnectionManager
+
+    def __init__(self, config: Any, mp_context: Any) -> None:
+        super().__init__(config, mp_context)
+        self._invocation: Invocation | None = None
+        self._guard = threading.Lock()
+
+    # --- the materialization's one call --------------------------------------------------------
+
+    @available.parse(lambda *_, **__: {"response": None, "type": "view", "statements": ""})
+    def refresh_stream_table(
+        self,
+        model: Mapping[str, Any],
+        compiled: str,
+        graph: Mapping[str, Any],
+        selected: list[str],
+        sampled: bool,
+        full_refresh: bool,
+    ) -> dict[str, Any]:
+        try:
+            run, session = self._run(), AdapterSession(self)
+            run.load(session)
+            public = requests.public_relation(model)
+            existing = self.get_relation(None, public.schema, public.identifier)  # type: ignore[arg-type]
+            asked = requests.request(
+                model,
+                compiled,
+                graph,
+                existing=str(existing.type) if existing is not None else None,
+                sampled=sampled,
+                full_refresh=full_refresh,
+                project=self.config.project_name,
+                settings=run.settings,
+            )
+            planned = requests.selected(graph, selected) or [model]
+            run.open(session, [Planned(requests.number_of(n), str(uuid.uuid4())) for n in planned])
+            outcome = refresh(asked, session, run)
+        except TrickleError as problem:
+            raise DbtRuntimeError(str(problem)) from problem
+        for warning in outcome.warnings:
+            logger.warning(warning)
+        kind = asked.config.expose
+        if existing is not None and str(existing.type) != kind:
+            self.cache_dropped(existing)
+        return {
+            "response": response_of(outcome),
+            "type": kind,
+            "statements": ";\n\n".join(outcome.statements),
+        }
+
+    # --- dbt's hooks ---------------------------------------------------------------------------
 
     def pre_model_hook(self, config: Any) -> Any:
         """Delta is the default format of every model, seed and snapshot.
@@ -22,3 +95,59 @@ class TrickleAdapter(SparkAdapter):
         if node_config is not None and node_config.get("file_format") is None:
             node_config._extra["file_format"] = "delta"
         return super().pre_model_hook(config)
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        """A model that is no stream table was written: who reads it next must see it; and if it was a
+        stream table until now, what was behind it goes."""
+        super().post_model_hook(config, context)
+        node = getattr(config, "model", None)
+        materialized = getattr(getattr(node, "config", None), "materialized", None)
+        if materialized in (None, "test", "unit", "ephemeral", "stream_table") or not node.schema:
+            return
+        relation = Relation.of(str(node.schema), str(node.alias))
+        try:
+            leave.after_other_materialization(AdapterSession(self), self._run(), relation)
+        except (TrickleError, DbtRuntimeError) as problem:
+            # The model itself has been built; its outcome must not be lost for a clean-up.
+            logger.warning(f"could not look after the former stream table {relation}: {problem}")
+
+    def cleanup_connections(self) -> None:
+        """dbt calls this once, when its run has ended, however it ended."""
+        try:
+            self._close_invocation()
+        finally:
+            super().cleanup_connections()
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _run(self) -> Invocation:
+        """The state of this dbt invocation; a process may have several, one after the other."""
+        with self._guard:
+            current = get_invocation_id()
+            if self._invocation is None or self._invocation.invocation_id != current:
+                self._invocation = Invocation(
+                    current, self._settings(), now, default_schema=self.config.credentials.schema
+                )
+            return self._invocation
+
+    def _settings(self) -> configuration.ProjectSettings:
+        declared = self.config.vars.to_dict() if hasattr(self.config, "vars") else {}
+        variables = {
+            **{k: v for k, v in declared.items() if not isinstance(v, dict)},
+            **declared.get(self.config.project_name, {}),
+            **getattr(self.config, "cli_vars", {}),
+        }
+        return configuration.settings(variables)
+
+    def _close_invocation(self) -> None:
+        run, self._invocation = self._invocation, None
+        if run is None or not run.has_news:
+            return
+        try:
+            with self.connection_named("trickle_close"):
+                run.close(AdapterSession(self))
+        except (TrickleError, DbtRuntimeError) as problem:
+            logger.warning(
+                f"the catalog {run.settings.catalog_schema} could not be written: {problem}\n"
+                "Nothing is lost: the next run reads what was committed from the storages themselves."
+            )

@@ -1,0 +1,115 @@
+"""From dbt's nodes to the engine's requests."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dbt_trickle import config as configuration
+from dbt_trickle import names
+from dbt_trickle.names import Relation
+from dbt_trickle.plan.steps import Constraint, Docs
+from dbt_trickle.run.refresh import Request
+
+Node = Mapping[str, Any]
+
+
+def public_relation(node: Node) -> Relation:
+    return Relation.of(str(node["schema"]), str(node.get("alias") or node.get("identifier") or node["name"]))
+
+
+def number_of(node: Node) -> int:
+    return names.pgt_id(str(node["unique_id"]), public_relation(node))
+
+
+def selected(graph: Mapping[str, Any], unique_ids: Iterable[str]) -> list[Node]:
+    """The stream tables among what dbt was asked to run."""
+    nodes = graph.get("nodes", {})
+    return [
+        nodes[unique_id]
+        for unique_id in unique_ids
+        if unique_id in nodes and nodes[unique_id]["config"].get("materialized") == "stream_table"
+    ]
+
+
+def request(
+    node: Node,
+    compiled: str,
+    graph: Mapping[str, Any],
+    *,
+    existing: str | None,
+    sampled: bool,
+    full_refresh: bool,
+    project: str,
+    settings: configuration.ProjectSettings,
+) -> Request:
+    public = public_relation(node)
+    names.check_public_name(public, str(public))
+    config = configuration.parse(str(public), _given(node))
+    configuration.check_schedule(config, settings, str(public))
+    return Request(
+        pgt_id=number_of(node),
+        unique_id=str(node["unique_id"]),
+        public=public,
+        query=compiled,
+        original=str(node.get("raw_code") or ""),
+        config=config,
+        relations=_resolved(node, graph),
+        existing=existing,
+        sampled=sampled,
+        full_refresh=full_refresh,
+        docs=_docs(node),
+        constraints=_constraints(node),
+        project=project,
+    )
+
+
+def _given(node: Node) -> dict[str, Any]:
+    return dict(node["config"])
+
+
+def _resolved(node: Node, graph: Mapping[str, Any]) -> dict[Relation, str]:
+    """Every name that a ref or source of this model may have been rendered to."""
+    found: dict[Relation, str] = {}
+    for unique_id in node.get("depends_on", {}).get("nodes", ()):
+        other = graph.get("nodes", {}).get(unique_id) or graph.get("sources", {}).get(unique_id)
+        if other is None:
+            continue
+        found[public_relation(other)] = unique_id
+        if deferred := other.get("defer_relation"):
+            found[public_relation({"name": "", **deferred})] = unique_id
+    return found
+
+
+def _docs(node: Node) -> Docs:
+    wanted = node["config"].get("persist_docs") or {}
+    columns = node.get("columns") or {}
+    return Docs(
+        relation=str(node.get("description") or "") if wanted.get("relation") else None,
+        columns=tuple((str(c["name"]), str(c["description"])) for c in columns.values() if c.get("description"))
+        if wanted.get("columns")
+        else (),
+    )
+
+
+def _constraints(node: Node) -> tuple[Constraint, ...]:
+    """What an enforced contract asks of the rows and Delta can check; keys are information only."""
+    if not (node["config"].get("contract") or {}).get("enforced"):
+        return ()
+    found = []
+    for given in node.get("constraints") or ():
+        if given["type"] == "check":
+            found.append(_named(given.get("name"), str(given["expression"])))
+    for column in (node.get("columns") or {}).values():
+        for given in column.get("constraints") or ():
+            if given["type"] == "not_null":
+                found.append(_named(given.get("name"), f"{names.quote(str(column['name']))} IS NOT NULL"))
+            elif given["type"] == "check":
+                found.append(_named(given.get("name"), str(given["expression"])))
+    return tuple(found)
+
+
+def _named(name: str | None, expression: str) -> Constraint:
+    digest = hashlib.sha256(expression.encode()).hexdigest()[:12]
+    return Constraint(name or f"trickle_{digest}", expression)

@@ -1,0 +1,144 @@
+"""What the catalog knows of a stream table, as frozen facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from dbt_trickle.formats.base import Frontier, SourceVersion, frontier_from, frontier_json
+from dbt_trickle.names import Relation
+
+INITIALIZING, ACTIVE, SUSPENDED, ERROR = "INITIALIZING", "ACTIVE", "SUSPENDED", "ERROR"
+
+
+@dataclass(frozen=True)
+class Column:
+    """An output column: its public name and type, and the name that the storage has for it."""
+
+    name: str
+    type: str
+    stored: str
+
+
+@dataclass(frozen=True)
+class StreamTable:
+    """A row of pgt_stream_tables; the names are the catalog's columns (design, §11)."""
+
+    pgt_id: int
+    pgt_schema: str
+    pgt_name: str
+    dbt_unique_id: str
+    storage_relation: str = ""
+    generation: int = 0
+    defining_query: str = ""
+    original_query: str = ""
+    fingerprint: str = ""
+    functions_used: tuple[str, ...] = ()
+    schedule: str | None = None
+    refresh_mode: str = "auto"
+    status: str = INITIALIZING
+    is_populated: bool = False
+    data_timestamp: str | None = None
+    frontier: Frontier = field(default_factory=dict)
+    batch: int = 0
+    last_refresh_at: str | None = None
+    consecutive_errors: int = 0
+    last_error: str | None = None
+    needs_reinit: bool = False
+    reinit_reason: str | None = None
+    auto_threshold: float | None = None
+    last_full_ms: int | None = None
+    last_diff_ms: int | None = None
+    topk_limit: int | None = None
+    topk_order_by: str | None = None
+    topk_offset: int | None = None
+    diamond_consistency: str = "none"
+    diamond_schedule_policy: str = "fastest"
+    scc_id: int | None = None
+    diamond_group: str | None = None
+    epoch: int | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    # Beyond the published columns: what the next run needs to decide without asking the warehouse.
+    project: str = ""
+    expose: str = "view"
+    layout: str = ""
+    docs: str = ""
+    columns: tuple[Column, ...] = ()
+    rows: int = 0
+    storage_version: int = -1
+    unversioned: tuple[str, ...] = ()
+    suspended_by: str | None = None  # USER or ERRORS
+    retired: tuple[tuple[int, str], ...] = ()  # (generation, when its last reader may have opened it)
+
+    @property
+    def public(self) -> Relation:
+        return Relation.of(self.pgt_schema, self.pgt_name)
+
+    @property
+    def storage(self) -> Relation:
+        """`schema.name`; both parts are ours or were checked, so neither has a dot."""
+        return Relation(tuple(self.storage_relation.split(".", 1)))
+
+    def to_row(self) -> dict[str, Any]:
+        return {**asdict(self), "frontier": frontier_json(self.frontier)}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> StreamTable:
+        known = {f.name for f in fields(cls)}
+        values = {key: value for key, value in row.items() if key in known}
+        values["frontier"] = frontier_from(values.get("frontier"))
+        values["columns"] = tuple(Column(**c) for c in values.get("columns", ()))
+        values["retired"] = tuple((int(g), str(t)) for g, t in values.get("retired", ()))
+        for key in ("functions_used", "unversioned"):
+            values[key] = tuple(values.get(key) or ())
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """A row of pgt_dependencies."""
+
+    pgt_id: int
+    source: str
+    source_table_id: str
+    source_type: str  # TABLE, STREAM_TABLE or VIEW
+    columns_used: tuple[str, ...] = ()
+    schema_fingerprint: str = ""
+    cdc_mode: str = "NONE"
+    cdc_reason: str = ""
+    confirmed_version: int | None = None
+    transition_started_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """A row of pgt_refresh_history."""
+
+    refresh_id: str
+    pgt_id: int
+    invocation_id: str
+    start_time: str
+    action: str
+    status: str  # RUNNING, COMPLETED, FAILED or SKIPPED
+    reason: str = ""
+    batch: int | None = None
+    data_timestamp: str | None = None
+    end_time: str | None = None
+    rows_inserted: int = 0
+    rows_deleted: int = 0
+    delta_rows: int = 0
+    frontier_from: Mapping[str, SourceVersion] = field(default_factory=dict)
+    frontier_to: Mapping[str, SourceVersion] = field(default_factory=dict)
+    phase_ms: Mapping[str, int] = field(default_factory=dict)
+    error_message: str | None = None
+    initiated_by: str = "DBT"
+    freshness_deadline: str | None = None
+
+    def to_row(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "frontier_from": frontier_json(self.frontier_from),
+            "frontier_to": frontier_json(self.frontier_to),
+        }

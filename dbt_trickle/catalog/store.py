@@ -1,0 +1,116 @@
+"""Reading and writing the journal: entries to one INSERT, rows back to facts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dbt_trickle.catalog import tables
+from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.names import literal
+
+_sequence = itertools.count()
+
+
+@dataclass(frozen=True)
+class Entry:
+    kind: str
+    key: str
+    payload: str
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The catalog as one invocation found it."""
+
+    version: int
+    stream_tables: Mapping[int, StreamTable] = field(default_factory=dict)
+    unclosed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # invocation → its stream tables
+
+    @property
+    def in_doubt(self) -> frozenset[int]:
+        """Stream tables that an invocation which was never closed may have moved."""
+        return frozenset(number for numbers in self.unclosed.values() for number in numbers)
+
+
+def read_query(catalog_schema: str) -> str:
+    """Everything a run must know, in one query: history and events are not read."""
+    kinds = ", ".join(literal(kind) for kind in (tables.STREAM_TABLE, tables.INVOCATION, tables.META))
+    return (
+        f"SELECT kind, key, max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
+        f"WHERE kind IN ({kinds}) GROUP BY kind, key"
+    )
+
+
+def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
+    version = 0
+    stream_tables: dict[int, StreamTable] = {}
+    unclosed: dict[str, tuple[int, ...]] = {}
+    for row in rows:
+        if not row["payload"]:
+            continue  # dropped
+        payload = json.loads(row["payload"])
+        if row["kind"] == tables.META and row["key"] == "schema_version":
+            version = int(payload)
+        elif row["kind"] == tables.INVOCATION and payload["state"] == "OPEN":
+            unclosed[row["key"]] = tuple(payload["stream_tables"])
+        elif row["kind"] == tables.STREAM_TABLE:
+            table = StreamTable.from_row(payload)
+            stream_tables[table.pgt_id] = table
+    if version > tables.SCHEMA_VERSION:
+        raise WarehouseError(
+            "TRK-302",
+            f"the catalog was written by a newer dbt-trickle (its version is {version}, "
+            f"this one knows {tables.SCHEMA_VERSION})",
+            remedy="Upgrade dbt-trickle here, or use another `trickle_catalog_schema`.",
+        )
+    return Catalog(version, stream_tables, unclosed)
+
+
+def append(catalog_schema: str, invocation_id: str, entries: Sequence[Entry]) -> str:
+    """One INSERT, hence one commit. `seq` orders entries of one instant, as they were made."""
+    rows = ",\n".join(
+        f"({literal(e.kind)}, {literal(e.key)}, current_timestamp(), {next(_sequence)}, "
+        f"{literal(invocation_id)}, {literal(e.payload)})"
+        for e in entries
+    )
+    return f"INSERT INTO {tables.journal(catalog_schema).sql} VALUES\n{rows}"
+
+
+def stream_table(table: StreamTable) -> Entry:
+    return Entry(tables.STREAM_TABLE, str(table.pgt_id), _json(table.to_row()))
+
+
+def dropped(number: int) -> tuple[Entry, Entry]:
+    """An empty payload: gone from the views, its history stays."""
+    return Entry(tables.STREAM_TABLE, str(number), ""), Entry(tables.DEPENDENCIES, str(number), "")
+
+
+def dependencies(number: int, rows: Sequence[Dependency]) -> Entry:
+    return Entry(tables.DEPENDENCIES, str(number), _json({"rows": [asdict(row) for row in rows]}))
+
+
+def refresh(row: Refresh) -> Entry:
+    return Entry(tables.HISTORY, row.refresh_id, _json(row.to_row()))
+
+
+def invocation(invocation_id: str, state: str, numbers: Sequence[int]) -> Entry:
+    payload = {"state": state, "stream_tables": list(numbers) if state == "OPEN" else []}
+    return Entry(tables.INVOCATION, invocation_id, _json(payload))
+
+
+def schema_version() -> Entry:
+    return Entry(tables.META, "schema_version", _json(tables.SCHEMA_VERSION))
+
+
+def event(name: str, number: int, at: str, payload: Mapping[str, Any]) -> Entry:
+    row = {"event": name, "pgt_id": number, "at": at, "payload": _json(payload)}
+    return Entry(tables.EVENT, f"{number}/{at}/{name}", _json(row))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,190 @@
+"""The catalog in the warehouse: one journal that is only appended to, and views that show it.
+
+Everything an invocation has to say goes into one append, whichever of the published tables it
+concerns; Spark could not write several tables at once. The published tables are views of the
+newest entry per key, so a half-written catalog cannot exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dbt_trickle.names import Relation, literal, quote
+
+SCHEMA_VERSION = 1
+JOURNAL = "pgt_journal"
+STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META = (
+    "stream_table",
+    "dependencies",
+    "history",
+    "event",
+    "invocation",
+    "meta",
+)
+
+_FRONTIER = (
+    "MAP<STRING, STRUCT<kind: STRING, relation: STRING, table_id: STRING, version: BIGINT, committed_at: STRING>>"
+)
+STREAM_TABLE_COLUMNS = {
+    "pgt_id": "BIGINT",
+    "pgt_schema": "STRING",
+    "pgt_name": "STRING",
+    "dbt_unique_id": "STRING",
+    "storage_relation": "STRING",
+    "generation": "INT",
+    "defining_query": "STRING",
+    "original_query": "STRING",
+    "fingerprint": "STRING",
+    "functions_used": "ARRAY<STRING>",
+    "schedule": "STRING",
+    "refresh_mode": "STRING",
+    "status": "STRING",
+    "is_populated": "BOOLEAN",
+    "data_timestamp": "TIMESTAMP",
+    "frontier": _FRONTIER,
+    "batch": "BIGINT",
+    "last_refresh_at": "TIMESTAMP",
+    "consecutive_errors": "INT",
+    "last_error": "STRING",
+    "needs_reinit": "BOOLEAN",
+    "reinit_reason": "STRING",
+    "auto_threshold": "DOUBLE",
+    "last_full_ms": "BIGINT",
+    "last_diff_ms": "BIGINT",
+    "topk_limit": "BIGINT",
+    "topk_order_by": "STRING",
+    "topk_offset": "BIGINT",
+    "diamond_consistency": "STRING",
+    "diamond_schedule_policy": "STRING",
+    "scc_id": "BIGINT",
+    "diamond_group": "STRING",
+    "epoch": "BIGINT",
+    "created_at": "TIMESTAMP",
+    "updated_at": "TIMESTAMP",
+}
+DEPENDENCY_COLUMNS = {
+    "pgt_id": "BIGINT",
+    "source": "STRING",
+    "source_table_id": "STRING",
+    "source_type": "STRING",
+    "columns_used": "ARRAY<STRING>",
+    "schema_fingerprint": "STRING",
+    "cdc_mode": "STRING",
+    "cdc_reason": "STRING",
+    "confirmed_version": "BIGINT",
+    "transition_started_at": "TIMESTAMP",
+}
+HISTORY_COLUMNS = {
+    "refresh_id": "STRING",
+    "pgt_id": "BIGINT",
+    "invocation_id": "STRING",
+    "batch": "BIGINT",
+    "data_timestamp": "TIMESTAMP",
+    "start_time": "TIMESTAMP",
+    "end_time": "TIMESTAMP",
+    "action": "STRING",
+    "reason": "STRING",
+    "rows_inserted": "BIGINT",
+    "rows_deleted": "BIGINT",
+    "delta_rows": "BIGINT",
+    "frontier_from": _FRONTIER,
+    "frontier_to": _FRONTIER,
+    "phase_ms": "MAP<STRING, BIGINT>",
+    "status": "STRING",
+    "error_message": "STRING",
+    "initiated_by": "STRING",
+    "freshness_deadline": "TIMESTAMP",
+}
+EVENT_COLUMNS = {"event": "STRING", "pgt_id": "BIGINT", "at": "TIMESTAMP", "payload": "STRING"}
+
+
+def journal(catalog_schema: str) -> Relation:
+    return Relation.of(catalog_schema, JOURNAL)
+
+
+def create_statements(catalog_schema: str, change_schema: str) -> tuple[str, ...]:
+    """Idempotent: what is there stays. The views come last, so a catalog that has them is complete."""
+    at = journal(catalog_schema)
+    return (
+        f"CREATE SCHEMA IF NOT EXISTS {quote(catalog_schema)}",
+        f"CREATE SCHEMA IF NOT EXISTS {quote(change_schema)}",
+        f"CREATE TABLE IF NOT EXISTS {at.sql} (kind STRING, key STRING, at TIMESTAMP, seq BIGINT, "
+        "invocation_id STRING, payload STRING) USING delta PARTITIONED BY (kind)",
+        *(
+            # Of two processes that create the catalog at once, the later one must not break readers of the first.
+            f"CREATE VIEW IF NOT EXISTS {Relation.of(catalog_schema, name).sql} AS {query}"
+            for name, query in views(catalog_schema).items()
+        ),
+    )
+
+
+def upgrade_statements(catalog_schema: str) -> tuple[str, ...]:
+    """Views are re-made in place (never absent for a reader) when an older version wrote them."""
+    return tuple(
+        f"ALTER VIEW {Relation.of(catalog_schema, name).sql} AS {query}"
+        for name, query in views(catalog_schema).items()
+    )
+
+
+def views(catalog_schema: str) -> dict[str, str]:
+    source = journal(catalog_schema).sql
+
+    def at(name: str) -> str:
+        return Relation.of(catalog_schema, name).sql
+
+    return {
+        "pgt_stream_tables": _typed(_newest(source, STREAM_TABLE), STREAM_TABLE_COLUMNS),
+        "pgt_dependencies": _typed(_newest(source, DEPENDENCIES), DEPENDENCY_COLUMNS, array="rows"),
+        "pgt_refresh_history": _typed(_newest(source, HISTORY), HISTORY_COLUMNS),
+        "pgt_events": _typed(f"SELECT payload FROM {source} WHERE kind = {literal(EVENT)}", EVENT_COLUMNS),
+        "pgt_meta": f"SELECT key, max_by(payload, struct(at, seq)) AS value FROM {source} "
+        f"WHERE kind = {literal(META)} GROUP BY key",
+        "pgt_change_tracking": "SELECT source, max(source_table_id) AS source_table_id, max(cdc_mode) AS cdc_mode, "
+        "min(confirmed_version) AS last_consumed_version, sort_array(collect_set(pgt_id)) AS tracked_by_pgt_ids "
+        f"FROM {at('pgt_dependencies')} GROUP BY source",
+        "stream_tables_info": "SELECT *, "
+        "unix_timestamp(current_timestamp()) - unix_timestamp(data_timestamp) AS staleness_seconds "
+        f"FROM {at('pgt_stream_tables')}",
+        "pg_stat_stream_tables": _statistics(at("pgt_stream_tables"), at("pgt_refresh_history")),
+        "cdc_health": "SELECT d.source, d.source_type, d.cdc_mode, d.cdc_reason, d.confirmed_version, d.pgt_id, "
+        f"t.pgt_schema, t.pgt_name, t.status FROM {at('pgt_dependencies')} d "
+        f"JOIN {at('pgt_stream_tables')} t ON t.pgt_id = d.pgt_id",
+    }
+
+
+def _newest(source: str, kind: str) -> str:
+    """The newest entry of each key; a dropped stream table's newest has no payload."""
+    return (
+        f"SELECT payload FROM (SELECT max_by(payload, struct(at, seq)) AS payload FROM {source} "
+        f"WHERE kind = {literal(kind)} GROUP BY key) WHERE payload <> ''"
+    )
+
+
+def _typed(query: str, columns: Mapping[str, str], array: str | None = None) -> str:
+    row = ", ".join(f"{quote(name)} {kind}" for name, kind in columns.items())
+    if array is None:
+        parsed = f"SELECT from_json(payload, {literal(row)}) AS r FROM ({query})"
+    else:
+        shape = f"{array} ARRAY<STRUCT<{', '.join(f'{n}: {k}' for n, k in columns.items())}>>"
+        parsed = f"SELECT explode(from_json(payload, {literal(shape)}).{array}) AS r FROM ({query})"
+    return f"SELECT {', '.join(f'r.{quote(name)}' for name in columns)} FROM ({parsed})"
+
+
+def _statistics(tables: str, history: str) -> str:
+    seconds = "unix_millis(h.end_time) - unix_millis(h.start_time)"
+    counts = ", ".join(
+        f"count_if(h.{column} = {literal(value)}) AS {name}"
+        for name, column, value in (
+            ("full_refreshes", "action", "FULL"),
+            ("differential_refreshes", "action", "DIFFERENTIAL"),
+            ("no_data_refreshes", "action", "NO_DATA"),
+            ("failures", "status", "FAILED"),
+        )
+    )
+    return (
+        f"SELECT t.pgt_id, t.pgt_schema, t.pgt_name, count(h.refresh_id) AS total_refreshes, {counts}, "
+        "coalesce(sum(h.rows_inserted), 0) AS rows_inserted, coalesce(sum(h.rows_deleted), 0) AS rows_deleted, "
+        f"avg({seconds}) AS avg_duration_ms, max({seconds}) AS max_duration_ms, max(h.end_time) AS last_refresh_at "
+        f"FROM {tables} t LEFT JOIN {history} h ON h.pgt_id = t.pgt_id AND h.status <> 'RUNNING' "
+        "GROUP BY t.pgt_id, t.pgt_schema, t.pgt_name"
+    )

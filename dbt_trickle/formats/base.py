@@ -1,0 +1,86 @@
+"""What a table format must offer: a version to read at, and commits that carry our marker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class SourceVersion:
+    """One state of one source: what a frontier is made of."""
+
+    key: str
+    kind: str  # TABLE, STREAM_TABLE or VIEW: `source_type` of the catalog
+    relation: str
+    table_id: str
+    version: int
+    committed_at: str  # tells a re-created table that happens to be at the same version
+
+    def same_state(self, other: SourceVersion | None) -> bool:
+        return other is not None and (self.table_id, self.version, self.committed_at) == (
+            other.table_id,
+            other.version,
+            other.committed_at,
+        )
+
+
+Frontier = dict[str, SourceVersion]
+
+
+def frontier_json(frontier: Mapping[str, SourceVersion]) -> dict[str, Any]:
+    return {key: asdict(version) for key, version in sorted(frontier.items())}
+
+
+def frontier_from(stored: Mapping[str, Mapping[str, Any]] | None) -> Frontier:
+    return {key: SourceVersion(**value) for key, value in (stored or {}).items()}
+
+
+@dataclass(frozen=True)
+class Marker:
+    """What a commit of ours says of itself. The storage's history of these is the truth about its frontier."""
+
+    pgt_id: int
+    batch: int
+    generation: int
+    action: str
+    reason: str
+    fingerprint: str
+    frontier: Mapping[str, SourceVersion]
+    data_timestamp: str
+    run: str
+    rows_before: int
+    definition: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """In ASCII and without a dollar, which Spark would take for one of its variables."""
+        payload = {**asdict(self), "frontier": frontier_json(self.frontier)}
+        return json.dumps({"trickle": payload}, separators=(",", ":")).replace("$", "\\u0024")
+
+    @classmethod
+    def from_json(cls, text: str | None) -> Marker | None:
+        """The marker in a commit's metadata, or none: other people's commits carry what they like."""
+        if not text or '"trickle"' not in text:
+            return None
+        try:
+            stored = json.loads(text)["trickle"]
+            return cls(**{**stored, "frontier": frontier_from(stored["frontier"])})
+        except (ValueError, TypeError, KeyError):
+            return None
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One entry of a table's history."""
+
+    version: int
+    committed_at: str
+    operation: str
+    marker: Marker | None
+    metrics: Mapping[str, str]
+
+    @property
+    def rows_written(self) -> int:
+        return int(self.metrics.get("numOutputRows", 0))

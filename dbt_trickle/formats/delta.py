@@ -1,0 +1,122 @@
+"""Delta Lake: how its history is read, a version named, and a commit marked and guarded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from dbt_trickle.errors import TrickleBug
+from dbt_trickle.formats.base import Commit, Marker
+from dbt_trickle.names import Relation, literal, quote, transaction_app
+
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+APP = "spark.databricks.delta.write.txnAppId"
+BATCH = "spark.databricks.delta.write.txnVersion"
+
+
+# Operations that leave the rows as they are: comments, properties, layout. From Delta's DeltaOperations.
+NO_CHANGE = frozenset(
+    (
+        "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "CHANGE COLUMN", "CHANGE COLUMNS", "ADD CONSTRAINT",
+        "DROP CONSTRAINT", "OPTIMIZE", "REORG", "VACUUM START", "VACUUM END", "COMPUTE STATS", "CLUSTER BY",
+        "UPGRADE PROTOCOL", "FSCK",
+    )
+)  # fmt: skip
+
+
+def newest_change(commits: Sequence[Commit]) -> Commit:
+    """The newest commit that may have changed rows; of a long run of others, the newest of all."""
+    return next((c for c in commits if c.operation not in NO_CHANGE), commits[0])
+
+
+def at_version(relation_sql: str, version: int) -> str:
+    return f"{relation_sql} VERSION AS OF {version}"
+
+
+def history(relation: Relation, limit: int) -> str:
+    return f"DESCRIBE HISTORY {relation.sql} LIMIT {limit}"
+
+
+def detail(relation: Relation) -> str:
+    return f"DESCRIBE DETAIL {relation.sql}"
+
+
+def commit_of(row: Mapping[str, Any]) -> Commit:
+    metrics = row.get("operationMetrics") or {}
+    if isinstance(metrics, str):  # a thrift server sends maps as JSON
+        metrics = json.loads(metrics)
+    return Commit(
+        version=int(row["version"]),
+        committed_at=instant(row["timestamp"]),
+        operation=str(row["operation"]),
+        marker=Marker.from_json(row.get("userMetadata")),
+        metrics=dict(metrics),
+    )
+
+
+def instant(value: datetime | str) -> str:
+    """One spelling of a commit's time, whichever connection told it: UTC, to the millisecond."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    moment = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def marked(marker: Marker) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Statements before and after a commit: what it says of itself, and the guard of its batch.
+
+    The transaction version makes a repeat of the batch do nothing, and of two racing ones let one
+    win. It would silently skip any other statement with the same version too: hence the resets.
+    """
+    before = (
+        _set(METADATA, marker.to_json()),
+        _set(APP, transaction_app(marker.pgt_id)),
+        _set(BATCH, str(marker.batch)),
+    )
+    return before, tuple(f"RESET {key}" for key in (METADATA, APP, BATCH))
+
+
+def _set(key: str, value: str) -> str:
+    """Both sides quoted: an unquoted value ends at a semicolon."""
+    if "\n" in value:
+        raise TrickleBug("a setting's value has a line break")
+    return f"SET {quote(key)} = {quote(value)}"
+
+
+def table_as(
+    relation: Relation,
+    query: str,
+    *,
+    columns: Sequence[tuple[str, str]],
+    properties: Mapping[str, str],
+    partition_by: Sequence[str] = (),
+    cluster_by: Sequence[str] = (),
+    location: str | None = None,
+) -> str:
+    """One commit: a new table, or all of an old one replaced. Columns: (name in the table, name in the query)."""
+    clauses = [f"CREATE OR REPLACE TABLE {relation.sql}", "USING delta"]
+    if partition_by:
+        clauses.append(f"PARTITIONED BY ({', '.join(map(quote, partition_by))})")
+    if cluster_by:
+        clauses.append(f"CLUSTER BY ({', '.join(map(quote, cluster_by))})")
+    if location:
+        clauses.append(f"LOCATION {literal(location)}")
+    if properties:
+        rows = ", ".join(f"{literal(k)} = {literal(v)}" for k, v in sorted(properties.items()))
+        clauses.append(f"TBLPROPERTIES ({rows})")
+    return "\n".join(clauses) + "\nAS " + _named(query, columns)
+
+
+def overwrite(relation: Relation, query: str, columns: Sequence[tuple[str, str]]) -> str:
+    return f"INSERT OVERWRITE {relation.sql}\n" + _named(query, columns)
+
+
+def _named(query: str, columns: Sequence[tuple[str, str]]) -> str:
+    """The user's text as a subquery whose columns get the storage's names, by position.
+
+    The line break keeps a comment on the query's last line from swallowing the parenthesis.
+    """
+    names = ", ".join(quote(name) for name, _ in columns)
+    return f"SELECT * FROM (\n{query}\n) AS {quote('__pgt_query')} ({names})"

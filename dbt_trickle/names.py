@@ -1,0 +1,107 @@
+"""Every reserved name, and the only place where names and values become SQL text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import xxhash
+
+from dbt_trickle.errors import ConfigError, TrickleBug
+
+RESERVED_PREFIX = "__pgt_"
+LONGEST_IDENTIFIER = 255
+# What a Delta column may not be called without column mapping.
+UNSTORABLE = frozenset(" ,;{}()\n\t=")
+
+
+def quote(identifier: str) -> str:
+    """One identifier, quoted. Spark's metastore cannot carry every name: those are refused here."""
+    if not identifier:
+        raise TrickleBug("an empty name was to be quoted")
+    return "`" + identifier.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    """A string literal that means exactly this text.
+
+    A dollar is written as an escape, because Spark replaces ${name} in any statement, literals included.
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+    return f"'{escaped}'"
+
+
+@dataclass(frozen=True, order=True)
+class Relation:
+    """A table or view by its parts: (table), (schema, table) or (catalog, schema, table)."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, schema: str, identifier: str) -> Relation:
+        return cls((schema, identifier))
+
+    @property
+    def schema(self) -> str:
+        if len(self.parts) < 2:
+            raise TrickleBug(f"{self.parts} has no schema")
+        return self.parts[-2]
+
+    @property
+    def identifier(self) -> str:
+        return self.parts[-1]
+
+    @property
+    def sql(self) -> str:
+        return ".".join(quote(part) for part in self.parts)
+
+    @property
+    def key(self) -> str:
+        """One spelling for one relation: Spark compares names without case."""
+        return ".".join(self.parts).lower()
+
+    def __str__(self) -> str:
+        return ".".join(self.parts)
+
+
+def check_public_name(relation: Relation, model: str) -> None:
+    """Refuse what the metastore or Spark's own text substitution would garble later."""
+    for part in relation.parts:
+        if len(part) > LONGEST_IDENTIFIER:
+            raise ConfigError(
+                "TRK-105",
+                f"the name {part[:40]}… has {len(part)} characters",
+                model=model,
+                remedy=f"Use a name or alias of at most {LONGEST_IDENTIFIER} characters.",
+            )
+        bad = next((c for c in part if c in "/.$" or ord(c) < 32), None)
+        if bad is not None:
+            raise ConfigError(
+                "TRK-105",
+                f"the name {part!r} contains {bad!r}, which Spark's catalog cannot store or would replace",
+                model=model,
+                remedy="Set an `alias` or `schema` without it.",
+            )
+
+
+def pgt_id(unique_id: str, public: Relation) -> int:
+    """The number of a stream table: the same in every run, another for each target's schema.
+
+    53 bits, so that it survives JSON readers that know only doubles.
+    """
+    return xxhash.xxh64_intdigest(f"{unique_id}\n{public.key}".encode()) & ((1 << 53) - 1)
+
+
+def storage(change_schema: str, number: int, generation: int) -> Relation:
+    return Relation.of(change_schema, f"st_{number}_g{generation}")
+
+
+def transaction_app(number: int) -> str:
+    """The application whose transaction versions are this stream table's batches."""
+    return f"trickle_{number}"
+
+
+def storage_column(output_name: str, position: int) -> str:
+    """The output's own name where Delta can store it, else one that it can; the view has the real one."""
+    if UNSTORABLE.isdisjoint(output_name) and output_name.isprintable():
+        return output_name
+    return f"{RESERVED_PREFIX}out_{position}"

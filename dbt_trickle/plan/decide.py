@@ -1,0 +1,134 @@
+"""What a refresh does, and why: one pure function from facts to a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.config import StreamTableConfig
+from dbt_trickle.errors import ConfigError, ModelError
+from dbt_trickle.formats.base import SourceVersion
+
+
+class Work(Enum):
+    """What is done to the storage."""
+
+    NOTHING = "nothing"
+    LOAD = "a new generation is loaded, then the public name moves to it"
+    OVERWRITE = "all rows are replaced in one commit"
+    PLACEHOLDER = "an empty stand-in, so that what reads it compiles"
+
+
+@dataclass(frozen=True)
+class Decision:
+    action: str  # NO_DATA, FULL, DIFFERENTIAL, REINITIALIZE, ALTER or SKIP
+    reason: str
+    work: Work
+    initiated_by: str = "DBT"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that a decision rests on; gathered before, printed by whoever wants to know why."""
+
+    config: StreamTableConfig
+    state: StreamTable | None
+    fingerprint: str
+    layout: str
+    frontier: Mapping[str, SourceVersion]
+    unversioned: tuple[str, ...] = ()  # why some source, or the query itself, has no version to compare
+    public_is_ours: bool = True
+    storage_touched: str = ""
+    sampled: bool = False
+    full_refresh: bool = False
+    previous_storage_missing: bool = False
+
+
+def decide(facts: Facts) -> Decision:
+    """The order is the design's (§6): the first line that applies decides."""
+    state, config = facts.state, facts.config
+    populated = state is not None and state.is_populated and facts.public_is_ours
+    if facts.sampled:
+        # The text of a sampled run is not the model's: neither content nor fingerprint may see it.
+        if populated:
+            return Decision("SKIP", "--empty and --sample leave an existing stream table as it is", Work.NOTHING)
+        return Decision("SKIP", "--empty or --sample: a stand-in until the first real run", Work.PLACEHOLDER)
+    if config.status == "suspended" or _suspended_by(state, "USER", config):
+        return Decision("SKIP", "suspended by the user", Work.NOTHING)
+    if state is None or not populated:
+        return Decision("FULL", _first_load(facts), Work.LOAD, "INITIAL")
+    if facts.previous_storage_missing:
+        return Decision("REINITIALIZE", "its storage is gone", Work.LOAD)
+    if changed := _changed(facts, state):
+        return _alter(config, changed)
+    if _suspended_by(state, "ERRORS", config):
+        return Decision("SKIP", f"suspended after {state.consecutive_errors} errors", Work.NOTHING)
+    if state.needs_reinit:
+        return Decision("REINITIALIZE", state.reinit_reason or "it was marked for it", Work.LOAD)
+    if facts.storage_touched:
+        return Decision("REINITIALIZE", facts.storage_touched, Work.LOAD)
+    if facts.full_refresh:
+        return Decision("FULL", "--full-refresh", Work.OVERWRITE)
+    moved = moved_sources(state.frontier, facts.frontier)
+    if not moved and not facts.unversioned:
+        return Decision("NO_DATA", "no source moved", Work.NOTHING)
+    why = "; ".join((*moved, *facts.unversioned))
+    if config.refresh_mode == "differential":
+        raise ModelError(
+            "TRK-203",
+            f"`refresh_mode: differential` forbids the full refresh that is due ({why})",
+            remedy="This release maintains no query differentially yet: use `refresh_mode: auto` or `full`.",
+        )
+    return Decision("FULL", why, Work.OVERWRITE)
+
+
+def moved_sources(old: Mapping[str, SourceVersion], new: Mapping[str, SourceVersion]) -> tuple[str, ...]:
+    """One phrase per source that is not in the state that the stream table was computed from."""
+    moved = []
+    for key in sorted(old.keys() | new.keys()):
+        before, after = old.get(key), new.get(key)
+        if after is None:
+            moved.append(f"{key} is not read any more")
+        elif before is None:
+            moved.append(f"{after.relation} is read for the first time")
+        elif before.table_id != after.table_id:
+            moved.append(f"{after.relation} was replaced")
+        elif not after.same_state(before):
+            moved.append(f"{after.relation} moved from version {before.version} to {after.version}")
+    return tuple(moved)
+
+
+def _suspended_by(state: StreamTable | None, whom: str, config: StreamTableConfig) -> bool:
+    return config.status is None and state is not None and state.suspended_by == whom
+
+
+def _first_load(facts: Facts) -> str:
+    if facts.state is None or not facts.state.is_populated:
+        return "first load"
+    return "the public name was something else than this stream table"
+
+
+def _changed(facts: Facts, state: StreamTable) -> str:
+    if facts.fingerprint != state.fingerprint:
+        return "the query changed"
+    return "its layout in the warehouse changed" if facts.layout != state.layout else ""
+
+
+def _alter(config: StreamTableConfig, changed: str) -> Decision:
+    match config.on_configuration_change:
+        case "fail":
+            raise ConfigError(
+                "TRK-106",
+                f"{changed}, and `on_configuration_change` is `fail`",
+                remedy="Set it to `apply`, or bring the model back to what was deployed.",
+            )
+        case "continue":
+            return Decision(
+                "SKIP",
+                f"{changed}; `on_configuration_change: continue` keeps the old definition",
+                Work.NOTHING,
+            )
+        case _:
+            return Decision("ALTER", changed, Work.LOAD)

@@ -1,0 +1,183 @@
+"""A decision as statements: built without side effects, then executed, or printed by `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dbt_trickle.catalog.state import Column
+from dbt_trickle.config import StreamTableConfig
+from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import Marker
+from dbt_trickle.names import Relation, literal, quote
+
+NO_DOCS = ""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The one statement that counts: it changes the storage and carries the marker."""
+
+    sql: str
+    storage: Relation
+    marker: Marker
+
+
+@dataclass(frozen=True)
+class Statement:
+    sql: str
+
+
+Step = Commit | Statement
+
+
+@dataclass(frozen=True)
+class Docs:
+    """Descriptions that persist_docs asks to store."""
+
+    relation: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Constraint:
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """The stream table as this refresh is to leave it."""
+
+    public: Relation
+    storage: Relation
+    columns: tuple[Column, ...]
+    docs: Docs = Docs()
+    constraints: tuple[Constraint, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_view(self) -> bool:
+        return self.public != self.storage
+
+    @property
+    def stored(self) -> list[tuple[str, str]]:
+        return [(column.stored, column.name) for column in self.columns]
+
+
+def load(
+    target: Target, query: str, marker: Marker, config: StreamTableConfig, existing: str | None
+) -> tuple[Step, ...]:
+    """A new generation beside the old one; the public name moves when it is complete.
+
+    `existing`: what has the public name now: 'ours' (a view of an older generation), 'view', 'table' or nothing.
+    """
+    create = delta.table_as(
+        target.storage,
+        query,
+        columns=target.stored,
+        properties=dict(target.properties),
+        partition_by=[_stored_name(target, name) for name in config.partition_by],
+        cluster_by=[_stored_name(target, name) for name in config.liquid_clustered_by],
+        location=_location(config, target.storage),
+    )
+    if not target.is_view:
+        # One atomic replace. A view in its way must go first; nothing can swap a view for a table.
+        before = (Statement(f"DROP VIEW {target.public.sql}"),) if existing in ("view", "ours") else ()
+        return (*before, Commit(create, target.storage, marker), *constraints(target), *comments(target))
+    return (
+        Commit(create, target.storage, marker),
+        *constraints(target),
+        *comments(target),
+        *publish(target, existing),
+    )
+
+
+def overwrite(target: Target, query: str, marker: Marker) -> tuple[Step, ...]:
+    return (Commit(delta.overwrite(target.storage, query, target.stored), target.storage, marker),)
+
+
+def placeholder(target: Target, query: str, existing: str | None) -> tuple[Step, ...]:
+    """No commit that counts: the table stays unpopulated in the catalog."""
+    if not target.is_view and existing in ("view", "ours"):
+        before: tuple[Step, ...] = (Statement(f"DROP VIEW {target.public.sql}"),)
+    else:
+        before = ()
+    create = Statement(delta.table_as(target.storage, query, columns=target.stored, properties={}))
+    after = publish(target, existing) if target.is_view else ()
+    return (*before, create, *after)
+
+
+def publish(target: Target, existing: str | None) -> tuple[Step, ...]:
+    """The public view. ALTER VIEW is atomic for readers; CREATE OR REPLACE VIEW is not (docs/decisions.md)."""
+    select = view_query(target.columns, target.storage.sql)
+    properties = {"trickle.storage": str(target.storage), **dict(target.properties)}
+    rows = ", ".join(f"{literal(k)} = {literal(v)}" for k, v in sorted(properties.items()))
+    if existing in ("ours", "view"):
+        comment = f", 'comment' = {literal(target.docs.relation)}" if target.docs.relation is not None else ""
+        return (
+            Statement(f"ALTER VIEW {target.public.sql} AS {select}"),
+            Statement(f"ALTER VIEW {target.public.sql} SET TBLPROPERTIES ({rows}{comment})"),
+        )
+    drop = (Statement(f"DROP TABLE {target.public.sql}"),) if existing == "table" else ()
+    comment = f" COMMENT {literal(target.docs.relation)}" if target.docs.relation is not None else ""
+    return (
+        *drop,
+        Statement(f"CREATE VIEW {target.public.sql}{comment} TBLPROPERTIES ({rows}) AS {select}"),
+    )
+
+
+def describe(target: Target) -> tuple[Step, ...]:
+    """Changed descriptions of an otherwise unchanged stream table.
+
+    A view takes its columns' comments from the storage when it is made: it is made again, in place.
+    """
+    if target.is_view:
+        return (*comments(target), *publish(target, "ours"))
+    return comments(target)
+
+
+def comments(target: Target) -> tuple[Statement, ...]:
+    described = dict(target.docs.columns)
+    changes = [
+        f"{quote(column.stored)} COMMENT {literal(described[column.name])}"
+        for column in target.columns
+        if column.name in described
+    ]
+    steps = []
+    if changes:
+        steps.append(Statement(f"ALTER TABLE {target.storage.sql} ALTER COLUMN {', '.join(changes)}"))
+    if not target.is_view and target.docs.relation is not None:
+        steps.append(Statement(f"COMMENT ON TABLE {target.storage.sql} IS {literal(target.docs.relation)}"))
+    return tuple(steps)
+
+
+def constraints(target: Target) -> tuple[Statement, ...]:
+    """Delta checks them on the rows that are there and on every later commit."""
+    return tuple(
+        Statement(f"ALTER TABLE {target.storage.sql} ADD CONSTRAINT {quote(c.name)} CHECK ({c.expression})")
+        for c in target.constraints
+    )
+
+
+def view_query(columns: Sequence[Column], storage: str) -> str:
+    chosen = ", ".join(
+        quote(c.stored) if c.stored == c.name else f"{quote(c.stored)} AS {quote(c.name)}" for c in columns
+    )
+    return f"SELECT {chosen} FROM {storage}"
+
+
+def drop(public: Relation, expose: str, storages: Sequence[Relation]) -> tuple[Statement, ...]:
+    """The public name first: readers must not meet a view whose storage is gone."""
+    kind = "VIEW" if expose == "view" else "TABLE"
+    gone = [Statement(f"DROP {kind} IF EXISTS {public.sql}")]
+    return (*gone, *(Statement(f"DROP TABLE IF EXISTS {s.sql}") for s in storages if s != public))
+
+
+def _stored_name(target: Target, name: str) -> str:
+    found: Mapping[str, str] = {c.name.lower(): c.stored for c in target.columns}
+    return found.get(name.lower(), name)
+
+
+def _location(config: StreamTableConfig, storage: Relation) -> str | None:
+    return f"{config.location_root.rstrip('/')}/{storage.identifier}" if config.location_root else None

@@ -1,0 +1,60 @@
+"""The output columns of a query, as Spark types them, and whether they can be stored and shown."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from dbt_trickle.catalog.state import Column
+from dbt_trickle.errors import ModelError
+from dbt_trickle.names import RESERVED_PREFIX, storage_column
+from dbt_trickle.run.session import Session
+
+if TYPE_CHECKING:
+    from dbt_trickle.run.refresh import Request
+
+_UNSTORABLE_TYPE = re.compile(r"^(?:void|interval\b.*|time(?:\(\d\))?)$")
+_NESTED_VOID = re.compile(r"[<:,]\s*void\b")
+
+
+def describe_query(session: Session, query: str, request: Request) -> tuple[Column, ...]:
+    """Spark plans the text without running it: what does not compile fails here, and the old table serves on."""
+    rows = session.query(f"DESCRIBE QUERY {query}")
+    columns = tuple(
+        Column(row["col_name"], row["data_type"], storage_column(row["col_name"], position))
+        for position, row in enumerate(rows)
+    )
+    _check(columns, request)
+    return columns
+
+
+def _check(columns: tuple[Column, ...], request: Request) -> None:
+    seen: dict[str, str] = {}
+    for column in columns:
+        name = column.name
+        if name.lower() in seen:
+            raise ModelError(
+                "TRK-206",
+                f"two output columns are called `{name}`",
+                remedy="Give one of them another name with AS; with `select *` over a join, name the columns.",
+            )
+        seen[name.lower()] = name
+        if name.lower().startswith(RESERVED_PREFIX):
+            raise ModelError(
+                "TRK-207",
+                f"the output column `{name}` has the reserved prefix {RESERVED_PREFIX}",
+                remedy="Give it another name with AS.",
+            )
+        if _UNSTORABLE_TYPE.match(column.type) or _NESTED_VOID.search(column.type):
+            raise ModelError(
+                "TRK-208",
+                f"the output column `{name}` has the type {column.type}, which Delta cannot store",
+                remedy=f"Cast it, for example: cast({name} as string) as {name}.",
+            )
+        if request.config.expose == "table" and column.stored != name:
+            raise ModelError(
+                "TRK-209",
+                f"the output column `{name}` has a name that Delta cannot store, and `expose: table` "
+                "shows the storage itself",
+                remedy="Give it another name with AS, or use `expose: view`.",
+            )

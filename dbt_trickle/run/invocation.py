@@ -1,0 +1,202 @@
+"""One dbt invocation: the catalog is read when its first stream table needs it, one append says that it
+began, another one how it ended. An invocation that was never closed tells the next one what to doubt.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dbt_trickle.catalog import store, tables
+from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import TrickleBug, WarehouseError
+from dbt_trickle.names import Relation
+from dbt_trickle.run import recover
+from dbt_trickle.run.session import Session, is_missing
+from dbt_trickle.run.sources import Sources
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one refresh did: for the console, run_results.json and the catalog."""
+
+    refresh: Refresh
+    state: StreamTable | None
+    dependencies: tuple[Dependency, ...] | None = None  # none: as they were
+    statements: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    events: tuple[store.Entry, ...] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A stream table that this invocation has selected."""
+
+    pgt_id: int
+    refresh_id: str
+
+
+@dataclass
+class Invocation:
+    """The only mutable thing of a run; every method is safe to call from dbt's threads."""
+
+    invocation_id: str
+    settings: ProjectSettings
+    clock: Callable[[], str]
+    default_schema: str = "default"
+    sources: Sources = field(init=False)
+    _guard: threading.RLock = field(default_factory=threading.RLock, init=False)
+    _catalog: store.Catalog | None = field(default=None, init=False)
+    _meaning: Mapping[str, str] | None = field(default=None, init=False)
+    _opened: dict[int, Refresh] = field(default_factory=dict, init=False)
+    _outcomes: dict[int, Outcome] = field(default_factory=dict, init=False)
+    _dropped: list[int] = field(default_factory=list, init=False)
+    _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.sources = Sources(self.stream_table_at, self.default_schema)
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def load(self, session: Session) -> None:
+        """The catalog, read once; nothing is created by looking."""
+        with self._guard:
+            if self._catalog is not None:
+                return
+            try:
+                rows = session.query(store.read_query(self.settings.catalog_schema))
+                self._catalog = store.parse(rows)
+            except WarehouseError as problem:
+                if not is_missing(problem):
+                    raise
+                self._catalog = store.Catalog(0)
+            self._states = dict(self._catalog.stream_tables)
+
+    def state(self, number: int) -> StreamTable | None:
+        with self._guard:
+            return self._states.get(number)
+
+    def stream_table_at(self, relation: Relation) -> StreamTable | None:
+        """The stream table whose public name this is."""
+        name = Relation(relation.parts[-2:]).key
+        with self._guard:
+            return next((t for t in self._states.values() if t.public.key == name), None)
+
+    def meaning(self, session: Session) -> Mapping[str, str]:
+        """The session's settings that belong to a definition."""
+        with self._guard:
+            if self._meaning is None:
+                ansi = session.query("SET spark.sql.ansi.enabled")[0]["value"]
+                zone = session.query("SELECT current_timezone() AS zone")[0]["zone"]
+                self._meaning = {
+                    "spark.sql.ansi.enabled": "true" if ansi == "<undefined>" else str(ansi).lower(),
+                    "spark.sql.session.timeZone": str(zone),
+                }
+            return self._meaning
+
+    # --- the protocol --------------------------------------------------------------------------
+
+    def open(self, session: Session, planned: Sequence[Planned]) -> None:
+        """Before the first commit: the catalog exists, doubts are settled, and the append says who runs."""
+        with self._guard:
+            if self._opened:
+                return
+            self.load(session)
+            self._ensure_catalog(session)
+            settled = self._settle_doubts(session)
+            now = self.clock()
+            for plan in planned:
+                self._opened[plan.pgt_id] = Refresh(
+                    plan.refresh_id, plan.pgt_id, self.invocation_id, now, action="", status="RUNNING"
+                )
+            entries = [store.invocation(self.invocation_id, "OPEN", list(self._opened))]
+            entries += [store.refresh(row) for row in self._opened.values()]
+            session.execute(store.append(self.settings.catalog_schema, self.invocation_id, [*settled, *entries]))
+
+    def running(self, number: int) -> Refresh:
+        with self._guard:
+            if number not in self._opened:
+                raise TrickleBug(f"stream table {number} was not announced when the invocation opened")
+            return self._opened[number]
+
+    def finish(self, outcome: Outcome) -> None:
+        """Remembered now, written when the invocation closes."""
+        number = outcome.refresh.pgt_id
+        with self._guard:
+            self._outcomes[number] = outcome
+            if outcome.state is not None:
+                self._states[number] = outcome.state
+                self.sources.forget(outcome.state.public)
+
+    def forget(self, number: int) -> None:
+        with self._guard:
+            self._states.pop(number, None)
+            self._outcomes.pop(number, None)
+            self._dropped.append(number)
+
+    @property
+    def has_news(self) -> bool:
+        with self._guard:
+            return bool(self._opened or self._dropped)
+
+    def close(self, session: Session) -> None:
+        """All of the invocation's history and state, in one append."""
+        with self._guard:
+            if not self.has_news:
+                return
+            entries = [entry for number in self._dropped for entry in store.dropped(number)]
+            for number, row in self._opened.items():
+                outcome = self._outcomes.get(number)
+                if outcome is None:
+                    reason = "not reached: the run ended before it"
+                    entries.append(
+                        store.refresh(
+                            replace(row, action="SKIP", status="SKIPPED", reason=reason, end_time=self.clock())
+                        )
+                    )
+                    continue
+                entries.append(store.refresh(outcome.refresh))
+                entries += outcome.events
+                if outcome.state is not None:
+                    entries.append(store.stream_table(outcome.state))
+                if outcome.dependencies is not None:
+                    entries.append(store.dependencies(number, outcome.dependencies))
+            if self._opened:
+                entries.append(store.invocation(self.invocation_id, "CLOSED", ()))
+            session.execute(store.append(self.settings.catalog_schema, self.invocation_id, entries))
+            self._opened.clear()
+            self._dropped.clear()
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _ensure_catalog(self, session: Session) -> None:
+        if self._catalog is None:
+            raise TrickleBug("the catalog was not read")
+        if self._catalog.version == tables.SCHEMA_VERSION:
+            return
+        for statement in tables.create_statements(self.settings.catalog_schema, self.settings.change_schema):
+            session.execute(statement)
+        if 0 < self._catalog.version < tables.SCHEMA_VERSION:
+            for statement in tables.upgrade_statements(self.settings.catalog_schema):
+                session.execute(statement)
+        session.execute(store.append(self.settings.catalog_schema, self.invocation_id, [store.schema_version()]))
+
+    def _settle_doubts(self, session: Session) -> list[store.Entry]:
+        """What an invocation that died left behind: its storages know what it had committed."""
+        if self._catalog is None or not self._catalog.unclosed:
+            return []
+        entries: list[store.Entry] = []
+        for number in sorted(self._catalog.in_doubt):
+            state = self._states.get(number)
+            if state is None:
+                continue  # it had not been created in the catalog: the next refresh creates it
+            current = recover.roll_forward(session, state)
+            if current != state:
+                self._states[number] = current
+                entries.append(store.stream_table(current))
+        for dead in self._catalog.unclosed:
+            entries += recover.close_rows(session, self.settings.catalog_schema, dead, self.clock())
+            entries.append(store.invocation(dead, "CLOSED", ()))
+        return entries

@@ -1,0 +1,90 @@
+"""The ends of a stream table: dropped on request, or turned into something else by its model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbt_trickle.catalog import store
+from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import CommandError, WarehouseError
+from dbt_trickle.names import Relation
+from dbt_trickle.plan import steps
+from dbt_trickle.run import recover
+from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.session import Session, is_missing
+
+
+def after_other_materialization(session: Session, run: Invocation, relation: Relation) -> None:
+    """Another materialization has run for this name. If it replaced a stream table, its storages go.
+
+    Only if: a failed build leaves the stream table serving, and then nothing may be dropped.
+    """
+    run.sources.forget(relation)
+    run.load(session)
+    table = run.stream_table_at(relation)
+    if table is None or _still_ours(session, table):
+        return
+    for storage in storages(session, run.settings, table):
+        if storage != table.public:
+            session.execute(f"DROP TABLE IF EXISTS {storage.sql}")
+    run.forget(table.pgt_id)
+
+
+def _still_ours(session: Session, table: StreamTable) -> bool:
+    try:
+        rows = session.query(f"SHOW TBLPROPERTIES {table.public.sql}")
+    except WarehouseError as problem:
+        if is_missing(problem):
+            return False
+        raise
+    properties = {row["key"]: row["value"] for row in rows}
+    return properties.get("trickle.pgt_id") == str(table.pgt_id)
+
+
+def storages(session: Session, settings: ProjectSettings, table: StreamTable) -> list[Relation]:
+    found = list(recover.generations(session, settings.change_schema, table.pgt_id).values())
+    return [*found, table.public] if table.expose == "table" else found
+
+
+def consumers(table: StreamTable, others: Sequence[StreamTable]) -> list[StreamTable]:
+    key = f"pgt_{table.pgt_id}"
+    return [other for other in others if key in other.frontier]
+
+
+def drop(
+    session: Session,
+    settings: ProjectSettings,
+    table: StreamTable,
+    all_tables: Sequence[StreamTable],
+    cascade: bool,
+) -> list[StreamTable]:
+    """The stream tables that went, readers of others first. What is committed last is the catalog."""
+    order = _with_consumers(table, all_tables)
+    if len(order) > 1 and not cascade:
+        names = ", ".join(str(t.public) for t in order[:-1])
+        raise CommandError(
+            "TRK-501",
+            f"{table.public} is read by {names}",
+            remedy="Drop those first, or drop them all with --cascade.",
+        )
+    for gone in order:
+        for step in steps.drop(gone.public, gone.expose, storages(session, settings, gone)):
+            session.execute(step.sql)
+    entries = [entry for gone in order for entry in store.dropped(gone.pgt_id)]
+    session.execute(store.append(settings.catalog_schema, "trickle drop", entries))
+    return order
+
+
+def _with_consumers(table: StreamTable, all_tables: Sequence[StreamTable]) -> list[StreamTable]:
+    """Consumers before what they read, each once; the table itself comes last."""
+    seen: dict[int, StreamTable] = {}
+
+    def visit(current: StreamTable) -> None:
+        for consumer in consumers(current, all_tables):
+            if consumer.pgt_id not in seen:
+                visit(consumer)
+        seen[current.pgt_id] = current
+
+    visit(table)
+    return list(seen.values())

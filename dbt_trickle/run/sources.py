@@ -1,0 +1,215 @@
+"""Which state of each source a refresh reads: found once per invocation, then the same for all.
+
+A table is pinned by its version. A view is taken by its text, with the tables below it pinned. What
+cannot be pinned (another format, a view of other settings) is read as it is, and says why.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbt_trickle import sql
+from dbt_trickle.catalog.state import Dependency, StreamTable
+from dbt_trickle.errors import ModelError, WarehouseError
+from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import Frontier, SourceVersion
+from dbt_trickle.names import Relation, quote
+from dbt_trickle.plan.steps import view_query
+from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versioned
+from dbt_trickle.run.views import ViewText, parse_view
+
+MAX_VIEW_DEPTH = 10
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A source in one state: its text in a query, and what the frontier says of it."""
+
+    text: str | None  # what replaces the name; none: the name stays as it is
+    needs_alias: bool
+    frontier: Frontier = field(default_factory=dict)
+    unversioned: tuple[str, ...] = ()
+    as_of: tuple[str, ...] = ()  # data timestamps of the stream tables below
+
+
+@dataclass(frozen=True)
+class PinnedQuery:
+    """The user's text with its sources pinned."""
+
+    text: str
+    frontier: Frontier
+    unversioned: tuple[str, ...]
+    as_of: tuple[str, ...]
+
+
+class Sources:
+    """The pins of one invocation, shared by its threads."""
+
+    def __init__(self, stream_table_at: Callable[[Relation], StreamTable | None], default_schema: str) -> None:
+        self._stream_table_at = stream_table_at
+        self._default_schema = default_schema
+        self._pins: dict[str, Pinned] = {}
+        self._guard = threading.RLock()
+
+    def forget(self, relation: Relation) -> None:
+        """A node of this run wrote it: who reads it after that must see the new state.
+
+        Views over it were resolved with the old one, so all views go, too.
+        """
+        with self._guard:
+            key = self._qualified(relation.parts, self._default_schema).key
+            self._pins.pop(key, None)
+            for name in [name for name, pin in self._pins.items() if pin.needs_alias]:
+                del self._pins[name]
+
+    def pin_query(self, session: Session, text: str, meaning: Mapping[str, str], known: Frontier) -> PinnedQuery:
+        return self._pin_text(session, text, self._default_schema, meaning, known, 0)
+
+    def _pin_text(
+        self,
+        session: Session,
+        text: str,
+        schema: str,
+        meaning: Mapping[str, str],
+        known: Frontier,
+        depth: int,
+    ) -> PinnedQuery:
+        found = sql.analyse(text)
+        if isinstance(found, sql.Unparsed):
+            return PinnedQuery(text, {}, (f"its sources are unknown: {found.reason}",), ())
+        frontier: Frontier = {}
+        unversioned = [f"{name}() reads what has no version" for name in found.table_functions]
+        as_of: list[str] = []
+        edits = []
+        for ref in found.tables:
+            relation = self._qualified(ref.parts, schema)
+            if ref.travels:
+                unversioned.append(f"{relation} is read at a version that the query chooses")
+                continue
+            pin = self._pin(session, relation, meaning, known, depth)
+            frontier.update(pin.frontier)
+            unversioned += pin.unversioned
+            as_of += pin.as_of
+            if pin.text is not None:
+                alias = f" AS {quote(ref.parts[-1])}" if pin.needs_alias and not ref.aliased else ""
+                edits.append(sql.Edit(ref.start, ref.end, pin.text + alias))
+        return PinnedQuery(sql.splice(text, edits), frontier, tuple(dict.fromkeys(unversioned)), tuple(as_of))
+
+    def _qualified(self, parts: tuple[str, ...], schema: str) -> Relation:
+        return Relation((schema, *parts) if len(parts) == 1 else parts)
+
+    def _pin(
+        self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
+    ) -> Pinned:
+        with self._guard:
+            if relation.key not in self._pins:
+                self._pins[relation.key] = self._resolve(session, relation, meaning, known, depth)
+            return self._pins[relation.key]
+
+    def _resolve(
+        self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
+    ) -> Pinned:
+        upstream = self._stream_table_at(relation)
+        if upstream is not None:
+            return self._stream_table(session, relation, upstream)
+        before = known.get(relation.key)
+        try:
+            return self._table(session, relation, before)
+        except WarehouseError as problem:
+            if is_missing(problem):
+                raise _no_such_source(relation) from problem
+            if is_a_view(problem):
+                return self._view(session, relation, meaning, known, depth)
+            if is_not_versioned(problem):
+                return _unversioned(relation, "it is no Delta table and keeps no history")
+            raise
+
+    def _table(self, session: Session, relation: Relation, before: SourceVersion | None) -> Pinned:
+        newest = delta.commit_of(session.query(delta.history(relation, 1))[0])
+        if before is not None and (before.version, before.committed_at) == (
+            newest.version,
+            newest.committed_at,
+        ):
+            version = before  # the same commit, hence the same table: its id need not be asked for
+        else:
+            found = session.query(delta.detail(relation))[0]
+            version = SourceVersion(
+                relation.key, "TABLE", str(relation), str(found["id"]), newest.version, newest.committed_at
+            )
+        text = delta.at_version(relation.sql, version.version)
+        return Pinned(text, False, {relation.key: version})
+
+    def _stream_table(self, session: Session, relation: Relation, upstream: StreamTable) -> Pinned:
+        """A stream table is a source of its own: the storage behind its public name."""
+        if not upstream.is_populated:
+            return _unversioned(relation, "it is a stream table that was not loaded yet")
+        commits = [delta.commit_of(row) for row in session.query(delta.history(upstream.storage, 10))]
+        newest = delta.newest_change(commits)
+        version = SourceVersion(
+            f"pgt_{upstream.pgt_id}",
+            "STREAM_TABLE",
+            str(relation),
+            str(upstream.storage),
+            newest.version,
+            newest.committed_at,
+        )
+        text = f"({view_query(upstream.columns, delta.at_version(upstream.storage.sql, newest.version))})"
+        as_of = (upstream.data_timestamp,) if upstream.data_timestamp else ()
+        return Pinned(text, True, {version.key: version}, as_of=as_of)
+
+    def _view(
+        self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
+    ) -> Pinned:
+        if depth >= MAX_VIEW_DEPTH:
+            raise ModelError(
+                "TRK-205",
+                f"the view {relation} is reached through more than {MAX_VIEW_DEPTH} views",
+                remedy="Read a view further down, or make one of them a table or a stream table.",
+            )
+        row = session.query(f"DESCRIBE TABLE EXTENDED {relation.sql} AS JSON")[0]
+        view = parse_view(next(iter(_values(row))))
+        if reason := view.unlike(meaning):
+            return _unversioned(relation, reason)
+        inner = self._pin_text(session, view.text, view.schema, meaning, known, depth + 1)
+        if any("its sources are unknown" in reason for reason in inner.unversioned):
+            return _unversioned(relation, "its sources are unknown")
+        frontier: Frontier = {
+            **inner.frontier,
+            relation.key: _view_version(relation, view),
+        }
+        return Pinned(view.as_subquery(inner.text), True, frontier, inner.unversioned, inner.as_of)
+
+
+def _values(row: Mapping[str, Any]) -> list[str]:
+    return [str(value) for value in row.values()]
+
+
+def _view_version(relation: Relation, view: ViewText) -> SourceVersion:
+    """A view has no versions; its text stands for one, so that a changed text is a moved source."""
+    return SourceVersion(relation.key, "VIEW", str(relation), view.digest, 0, "")
+
+
+def _unversioned(relation: Relation, reason: str) -> Pinned:
+    return Pinned(None, False, {}, (f"{relation}: {reason}",))
+
+
+def _no_such_source(relation: Relation) -> ModelError:
+    return ModelError(
+        "TRK-202",
+        f"its source {relation} does not exist",
+        remedy="Check the name in the source's yml (schema, identifier), and that what builds it has run.",
+    )
+
+
+def dependencies(number: int, pinned: PinnedQuery) -> tuple[Dependency, ...]:
+    versioned = tuple(
+        Dependency(number, v.relation, v.table_id, v.kind, confirmed_version=v.version)
+        for v in pinned.frontier.values()
+    )
+    others = tuple(
+        Dependency(number, reason.split(":")[0], "", "TABLE", cdc_reason=reason) for reason in pinned.unversioned
+    )
+    return versioned + others

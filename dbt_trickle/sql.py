@@ -1,0 +1,212 @@
+"""The only place that parses SQL. Positions in the user's own text are what the rest works with:
+the text that runs is the user's, with names pinned to versions; it is never generated anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
+
+
+@dataclass(frozen=True)
+class TableRef:
+    """One place where the query names a relation: its parts, where they stand, what follows."""
+
+    parts: tuple[str, ...]
+    start: int
+    end: int  # exclusive
+    aliased: bool
+    travels: bool  # the user wrote VERSION or TIMESTAMP AS OF himself
+
+
+@dataclass(frozen=True)
+class Analysis:
+    tables: tuple[TableRef, ...]
+    unknown_functions: tuple[str, ...]  # not sqlglot's: Spark's lesser known ones, or the user's own
+    volatile: tuple[str, ...]
+    table_functions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unparsed:
+    reason: str
+
+
+# Functions whose value is not determined by the sources' rows. By name for now; see docs/decisions.md.
+VOLATILE = frozenset(
+    """rand randn random uuid shuffle randstr uniform current_timestamp now localtimestamp current_date
+    curdate current_time monotonically_increasing_id spark_partition_id input_file_name
+    input_file_block_start input_file_block_length current_user user session_user current_catalog
+    current_database current_schema current_timezone reflect java_method try_reflect""".split()
+)
+# Those that may be written without parentheses, where the parser sees a column.
+WITHOUT_PARENTHESES = frozenset(
+    ["current_date", "current_timestamp", "current_time", "current_user", "session_user", "localtimestamp"]
+)
+# Table functions that only look at their arguments.
+PURE_TABLE_FUNCTIONS = frozenset(
+    """range explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple
+    variant_explode variant_explode_outer unnest""".split()
+)
+
+
+def analyse(sql: str) -> Analysis | Unparsed:
+    try:
+        statements = sqlglot.parse(sql, dialect=Spark)
+    except (SqlglotError, RecursionError) as problem:
+        return Unparsed(str(problem).splitlines()[0] if str(problem) else type(problem).__name__)
+    if len(statements) != 1 or statements[0] is None:
+        return Unparsed("it is not one statement")
+    tree = statements[0]
+    if not isinstance(tree, exp.Query) or tree.find(exp.Command):
+        return Unparsed("it is not a query that the parser understands")
+    tables, table_functions = [], []
+    for table in tree.find_all(exp.Table):
+        if not isinstance(table.this, exp.Identifier):
+            table_functions.append(_function_name(table.this))
+        elif not _is_cte(table):
+            ref = _ref(table)
+            if ref is None:
+                return Unparsed(f"the place of {table.sql(dialect=Spark)} in the text is not known")
+            tables.append(ref)
+    return Analysis(
+        tuple(sorted(tables, key=lambda ref: ref.start)),
+        tuple(sorted(set(_unknown_functions(tree)))),
+        tuple(sorted(set(_volatile(tree)))),
+        tuple(sorted({f for f in table_functions if f not in PURE_TABLE_FUNCTIONS})),
+    )
+
+
+def _ref(table: exp.Table) -> TableRef | None:
+    marks = [part.meta for part in table.parts]
+    if not all("start" in mark and "end" in mark for mark in marks):
+        return None
+    return TableRef(
+        tuple(part.name for part in table.parts),
+        marks[0]["start"],
+        marks[-1]["end"] + 1,
+        bool(table.alias),
+        bool(table.args.get("version") or table.args.get("when")),
+    )
+
+
+def _is_cte(table: exp.Table) -> bool:
+    """Whether the unqualified name is one of a WITH that is visible where the table stands.
+
+    Visible: in the body of the query that has the WITH, and in the CTEs after it (in itself when
+    recursive). A name of a WITH elsewhere is a table, and must be found as a source.
+    """
+    if len(table.parts) != 1:
+        return False
+    name = table.name.lower()
+    child: exp.Expr = table
+    parent = table.parent
+    inside: exp.CTE | None = None
+    while parent is not None:
+        if isinstance(child, exp.CTE):
+            inside = child
+        with_ = parent.args.get("with_") or parent.args.get("with")
+        if isinstance(parent, exp.Query) and isinstance(with_, exp.With):
+            visible = with_.expressions
+            if child is with_ and inside is not None:
+                position = next(i for i, cte in enumerate(visible) if cte is inside)
+                visible = visible[: position + (1 if with_.args.get("recursive") else 0)]
+            if any(cte.alias.lower() == name for cte in visible):
+                return True
+        child, parent = parent, parent.parent
+    return False
+
+
+def _function_name(node: exp.Expr) -> str:
+    return (node.name if isinstance(node, exp.Anonymous) else node.key).lower()
+
+
+def _unknown_functions(tree: exp.Expr) -> Iterator[str]:
+    for call in tree.find_all(exp.Anonymous):
+        parent = call.parent
+        if isinstance(parent, exp.Dot):
+            yield parent.sql(dialect=Spark).split("(")[0].lower()
+        elif not isinstance(parent, exp.Table):
+            yield call.name.lower()
+
+
+def _volatile(tree: exp.Expr) -> Iterator[str]:
+    for call in tree.find_all(exp.Func):
+        names = {call.name.lower()} if isinstance(call, exp.Anonymous) else _spellings(call)
+        yield from names & VOLATILE
+    for column in tree.find_all(exp.Column):
+        # `current_date` without parentheses may be parsed as a column of that name.
+        if not column.table and column.name.lower() in WITHOUT_PARENTHESES:
+            yield column.name.lower()
+    for sample in tree.find_all(exp.TableSample):
+        if sample.args.get("seed") is None:
+            yield "tablesample without repeatable"
+
+
+def _spellings(call: exp.Func) -> set[str]:
+    """sqlglot folds synonyms into one class; every name it has for it is one the user may have written."""
+    aliases = {exp.Rand: {"rand"}, exp.Randn: {"randn"}, exp.Uuid: {"uuid"}}.get(type(call))
+    return aliases or {name.lower() for name in call.sql_names()}
+
+
+@dataclass(frozen=True)
+class Edit:
+    start: int
+    end: int
+    text: str
+
+
+def splice(sql: str, edits: list[Edit]) -> str:
+    """The text with the edits made, from the back so that positions stay right."""
+    for edit in sorted(edits, key=lambda e: e.start, reverse=True):
+        sql = sql[: edit.start] + edit.text + sql[edit.end :]
+    return sql
+
+
+def without_terminator(sql: str) -> str:
+    """The query without a closing semicolon (and whatever comment stands behind it)."""
+    try:
+        tokens = Spark().tokenize(sql)
+    except SqlglotError:
+        return sql.strip().rstrip(";").rstrip()
+    if tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        return sql[: tokens[-1].start].rstrip()
+    return sql.strip()
+
+
+def words(sql: str) -> tuple[str, ...]:
+    """The text as tokens: no comments, no white space, names and keywords in lower case.
+
+    Literals and quoted names stay as written, and strings that touch stay one word: 'it''s' is not
+    'it' 's', although a parser may read both alike.
+    """
+    try:
+        tokens = Spark().tokenize(sql)
+    except SqlglotError:
+        return (sql,)
+    # In a path into a VARIANT (v:aB.c) names have case; such a text keeps the case of all its words.
+    lower = all(token.token_type != TokenType.COLON for token in tokens)
+    result: list[str] = []
+    previous_end, after_literal = -2, False
+    for token in tokens:
+        text = sql[token.start : token.end + 1]
+        literal = text[:1] in "'\"`" or token.token_type in _LITERALS
+        if not literal and lower:
+            text = text.lower()
+        if literal and after_literal and token.start == previous_end + 1:
+            result[-1] += text
+        else:
+            result.append(text)
+        previous_end, after_literal = token.end, literal
+    return tuple(result)
+
+
+_LITERALS = frozenset(
+    {TokenType.STRING, TokenType.RAW_STRING, TokenType.HEX_STRING, TokenType.IDENTIFIER, TokenType.NUMBER}
+)

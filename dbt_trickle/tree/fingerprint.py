@@ -1,0 +1,61 @@
+"""What makes two definitions of a stream table the same one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from dbt_trickle import sql
+from dbt_trickle.names import Relation
+
+# Settings of the session that change what a query means: the same text under another one is another query.
+MEANING = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
+
+
+def of(text: str, relations: Mapping[Relation, str], meaning: Mapping[str, str]) -> str:
+    """White space, comments, the case of names and the schemas of dbt's own relations do not count.
+
+    Relations that dbt resolved stand for their unique ids, so that --defer and another target's
+    schema leave the fingerprint as it is.
+    """
+    words = _with_ids(sql.words(sql.without_terminator(text)), relations)
+    parts = [list(words), sorted((k, v) for k, v in meaning.items() if k in MEANING)]
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+
+def _with_ids(words: tuple[str, ...], relations: Mapping[Relation, str]) -> tuple[str, ...]:
+    spelled = {_spelling(relation.parts): unique_id for relation, unique_id in relations.items()}
+    if not spelled:
+        return words
+    longest = max(len(parts) for parts in spelled) * 2 - 1
+    result: list[str] = []
+    position = 0
+    while position < len(words):
+        for length in range(longest, 2, -2):
+            parts = _names_at(words, position, length)
+            if parts in spelled and not _continues(words, position):
+                result.append(f"<{spelled[parts]}>")
+                position += length
+                break
+        else:
+            result.append(words[position])
+            position += 1
+    return tuple(result)
+
+
+def _names_at(words: tuple[str, ...], start: int, length: int) -> tuple[str, ...]:
+    """The names of `a.b` or `a.b.c` at this place, or nothing."""
+    piece = words[start : start + length]
+    if len(piece) < length or any(dot != "." for dot in piece[1::2]):
+        return ()
+    return _spelling(tuple(name[1:-1].replace("``", "`") if name[:1] == "`" else name for name in piece[::2]))
+
+
+def _continues(words: tuple[str, ...], start: int) -> bool:
+    """`x.a.b` names something else than `a.b`."""
+    return start > 0 and words[start - 1] == "."
+
+
+def _spelling(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in parts)

@@ -1,0 +1,28 @@
+{#- A stream table: hooks and dbt's own duties here, everything else in dbt_trickle (run/refresh.py). -#}
+{% materialization stream_table, adapter='trickle', supported_languages=['sql'] %}
+  {%- set existing = load_relation(this) -%}
+
+  {{ run_hooks(pre_hooks) }}
+
+  {%- set query = compiled_code -%}
+  {%- if config.get('contract').enforced -%}
+    {{ get_assert_columns_equivalent(compiled_code) }}
+    {%- set query = get_select_subquery(compiled_code) -%}
+  {%- endif -%}
+
+  {%- set done = adapter.refresh_stream_table(
+        model, query, graph, selected_resources,
+        true if flags.EMPTY or flags.SAMPLE else false, should_full_refresh()
+  ) -%}
+  {%- set target_relation = this.incorporate(type=done.type) -%}
+  {%- do store_result('main', response=done.response) -%}
+  {%- do write(done.statements) -%}
+
+  {%- do apply_grants(
+        target_relation, config.get('grants'), should_revoke(existing, full_refresh_mode=True)
+  ) -%}
+
+  {{ run_hooks(post_hooks) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
