@@ -1,0 +1,52 @@
+"""What every test can use: dbt's own project fixtures, over one embedded Spark for the whole process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest_plugins = ["dbt.tests.fixtures.project"]
+
+
+@pytest.fixture(scope="session")
+def embedded_home(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """One for the process: Spark starts once, and a process has one Spark."""
+    with pytest.MonkeyPatch.context() as patch:
+        # What Java's second compiler wins comes too late for a test, and takes a core meanwhile.
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        yield tmp_path_factory.mktemp("home")
+
+
+# For a class only, unlike the home: dbt's fixtures write the schema of the class into this dictionary.
+@pytest.fixture(scope="class")
+def dbt_profile_target(embedded_home: Path) -> dict[str, Any]:
+    return {
+        "type": "trickle",
+        "method": "session",
+        "home": str(embedded_home),
+        "threads": 4,
+        "server_side_parameters": {
+            # No metastore: nothing here outlives the process, and starting Hive's costs ten seconds.
+            "spark.sql.catalogImplementation": "in-memory",
+            # Thousands of statements over a dozen rows each: to compile one costs more than to interpret it.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.sql.shuffle.partitions": "1",
+        },
+    }
+
+
+@pytest.fixture(scope="class")
+def logs_dir(tmp_path_factory: pytest.TempPathFactory, monkeypatch_class: pytest.MonkeyPatch) -> str:
+    """dbt's fixtures log into the checkout; a test leaves nothing there."""
+    path = str(tmp_path_factory.mktemp("logs"))
+    monkeypatch_class.setenv("DBT_LOG_PATH", path)
+    return path
+
+
+@pytest.fixture(scope="class")
+def monkeypatch_class() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
