@@ -81,6 +81,10 @@ class StreamTable:
         """`schema.name`; both parts are ours or were checked, so neither has a dot."""
         return Relation(tuple(self.storage_relation.split(".", 1)))
 
+    @property
+    def storage_or_none(self) -> Relation | None:
+        return self.storage if self.storage_relation else None
+
     def to_row(self) -> dict[str, Any]:
         return {**asdict(self), "frontier": frontier_json(self.frontier)}
 

@@ -11,6 +11,9 @@ from dbt_trickle.config import StreamTableConfig
 from dbt_trickle.errors import ConfigError, ModelError
 from dbt_trickle.formats.base import SourceVersion
 
+SUSPENDED_BY_USER = "suspended by the user"
+KEPT_OLD_DEFINITION = "`on_configuration_change: continue` keeps the old definition"
+
 
 class Work(Enum):
     """What is done to the storage."""
@@ -56,7 +59,7 @@ def decide(facts: Facts) -> Decision:
             return Decision("SKIP", "--empty and --sample leave an existing stream table as it is", Work.NOTHING)
         return Decision("SKIP", "--empty or --sample: a stand-in until the first real run", Work.PLACEHOLDER)
     if config.status == "suspended" or _suspended_by(state, "USER", config):
-        return Decision("SKIP", "suspended by the user", Work.NOTHING)
+        return Decision("SKIP", SUSPENDED_BY_USER, Work.NOTHING)
     if state is None or not populated:
         return Decision("FULL", _first_load(facts), Work.LOAD, "INITIAL")
     if facts.previous_storage_missing:

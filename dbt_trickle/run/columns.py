@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.errors import ModelError
 from dbt_trickle.names import RESERVED_PREFIX, storage_column
+from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
-
-if TYPE_CHECKING:
-    from dbt_trickle.run.refresh import Request
 
 _UNSTORABLE_TYPE = re.compile(r"^(?:void|interval\b.*|time(?:\(\d\))?)$")
 _NESTED_VOID = re.compile(r"[<:,]\s*void\b")

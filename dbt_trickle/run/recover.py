@@ -35,7 +35,7 @@ def last_marked(session: Session, storage: Relation, pgt_id: int) -> tuple[Commi
 
 def roll_forward(session: Session, state: StreamTable) -> StreamTable:
     """The state as the storage that readers see has it."""
-    live = serving_storage(session, state.public) or (state.storage if state.storage_relation else None)
+    live = serving_storage(session, state.public) or state.storage_or_none
     if live is None:
         return state
     found = last_marked(session, live, state.pgt_id)

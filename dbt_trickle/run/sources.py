@@ -33,6 +33,7 @@ class Pinned:
     frontier: Frontier = field(default_factory=dict)
     unversioned: tuple[str, ...] = ()
     as_of: tuple[str, ...] = ()  # data timestamps of the stream tables below
+    volatile: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,9 @@ class PinnedQuery:
 
     text: str
     frontier: Frontier
-    unversioned: tuple[str, ...]
-    as_of: tuple[str, ...]
+    unversioned: tuple[str, ...] = ()  # why a state of what it reads cannot be named
+    as_of: tuple[str, ...] = ()
+    volatile: tuple[str, ...] = ()  # functions whose value no source determines
 
 
 class Sources:
@@ -52,6 +54,7 @@ class Sources:
         self._stream_table_at = stream_table_at
         self._default_schema = default_schema
         self._pins: dict[str, Pinned] = {}
+        self._system_functions: frozenset[str] | None = None
         self._guard = threading.RLock()
 
     def forget(self, relation: Relation) -> None:
@@ -79,10 +82,12 @@ class Sources:
     ) -> PinnedQuery:
         found = sql.analyse(text)
         if isinstance(found, sql.Unparsed):
-            return PinnedQuery(text, {}, (f"its sources are unknown: {found.reason}",), ())
+            return PinnedQuery(text, {}, (f"its sources are unknown: {found.reason}",))
         frontier: Frontier = {}
         unversioned = [f"{name}() reads what has no version" for name in found.table_functions]
+        unversioned += [f"{name}() is no function of Spark's own" for name in self._user_functions(session, found)]
         as_of: list[str] = []
+        volatile = list(found.volatile)
         edits = []
         for ref in found.tables:
             relation = self._qualified(ref.parts, schema)
@@ -93,10 +98,29 @@ class Sources:
             frontier.update(pin.frontier)
             unversioned += pin.unversioned
             as_of += pin.as_of
+            volatile += pin.volatile
             if pin.text is not None:
                 alias = f" AS {quote(ref.parts[-1])}" if pin.needs_alias and not ref.aliased else ""
                 edits.append(sql.Edit(ref.start, ref.end, pin.text + alias))
-        return PinnedQuery(sql.splice(text, edits), frontier, tuple(dict.fromkeys(unversioned)), tuple(as_of))
+        # A volatile query has to be computed again even where its sources stand still.
+        unversioned += [f"{name} is volatile" for name in found.volatile]
+        return PinnedQuery(
+            sql.splice(text, edits),
+            frontier,
+            tuple(dict.fromkeys(unversioned)),
+            tuple(as_of),
+            tuple(dict.fromkeys(volatile)),
+        )
+
+    def _user_functions(self, session: Session, found: sql.Analysis) -> list[str]:
+        """Functions of the user's may read tables, and be changed, without the query showing it."""
+        if not found.unknown_functions:
+            return []
+        with self._guard:
+            if self._system_functions is None:
+                rows = session.query("SHOW SYSTEM FUNCTIONS")
+                self._system_functions = frozenset(str(row["function"]).lower() for row in rows)
+        return [name for name in found.unknown_functions if name not in self._system_functions]
 
     def _qualified(self, parts: tuple[str, ...], schema: str) -> Relation:
         return Relation((schema, *parts) if len(parts) == 1 else parts)
@@ -180,7 +204,7 @@ class Sources:
             **inner.frontier,
             relation.key: _view_version(relation, view),
         }
-        return Pinned(view.as_subquery(inner.text), True, frontier, inner.unversioned, inner.as_of)
+        return Pinned(view.as_subquery(inner.text), True, frontier, inner.unversioned, inner.as_of, inner.volatile)
 
 
 def _values(row: Mapping[str, Any]) -> list[str]:

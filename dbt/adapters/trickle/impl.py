@@ -23,7 +23,7 @@ from dbt_trickle.errors import TrickleError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import leave
 from dbt_trickle.run.invocation import Invocation, Planned
-from dbt_trickle.run.refresh import refresh
+from dbt_trickle.run.refresh import fail, refresh
 
 logger = AdapterLogger("Trickle")
 
@@ -52,11 +52,16 @@ class TrickleAdapter(SparkAdapter):
         sampled: bool,
         full_refresh: bool,
     ) -> dict[str, Any]:
+        session = AdapterSession(self)
         try:
-            run, session = self._run(), AdapterSession(self)
-            run.load(session)
-            public = requests.public_relation(model)
-            existing = self.get_relation(None, public.schema, public.identifier)  # type: ignore[arg-type]
+            run = self._run()
+            planned = requests.selected(graph, selected) or [model]
+            run.open(session, [Planned(requests.number_of(n), str(uuid.uuid4())) for n in planned])
+        except TrickleError as problem:
+            raise DbtRuntimeError(str(problem)) from problem
+        public = requests.public_relation(model)
+        existing = self.get_relation(None, public.schema, public.identifier)  # type: ignore[arg-type]
+        try:
             asked = requests.request(
                 model,
                 compiled,
@@ -67,8 +72,10 @@ class TrickleAdapter(SparkAdapter):
                 project=self.config.project_name,
                 settings=run.settings,
             )
-            planned = requests.selected(graph, selected) or [model]
-            run.open(session, [Planned(requests.number_of(n), str(uuid.uuid4())) for n in planned])
+        except TrickleError as problem:
+            fail(run, requests.number_of(model), problem)
+            raise DbtRuntimeError(str(problem)) from problem
+        try:
             outcome = refresh(asked, session, run)
         except TrickleError as problem:
             raise DbtRuntimeError(str(problem)) from problem
@@ -126,11 +133,11 @@ class TrickleAdapter(SparkAdapter):
             current = get_invocation_id()
             if self._invocation is None or self._invocation.invocation_id != current:
                 self._invocation = Invocation(
-                    current, self._settings(), now, default_schema=self.config.credentials.schema
+                    current, self.trickle_settings(), now, default_schema=self.config.credentials.schema
                 )
             return self._invocation
 
-    def _settings(self) -> configuration.ProjectSettings:
+    def trickle_settings(self) -> configuration.ProjectSettings:
         declared = self.config.vars.to_dict() if hasattr(self.config, "vars") else {}
         variables = {
             **{k: v for k, v in declared.items() if not isinstance(v, dict)},

@@ -10,7 +10,7 @@ from dbt_trickle import config as configuration
 from dbt_trickle import names
 from dbt_trickle.names import Relation
 from dbt_trickle.plan.steps import Constraint, Docs
-from dbt_trickle.run.refresh import Request
+from dbt_trickle.run.request import Request
 
 Node = Mapping[str, Any]
 

@@ -1,0 +1,146 @@
+"""dbt's profile, project and connection for the `trickle` command: read exactly as dbt reads them."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from dbt_common.events.base_types import EventLevel
+from dbt_common.exceptions import DbtBaseException
+
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import EnvironmentProblem, TrickleError
+from dbt_trickle.names import Relation
+from dbt_trickle.run.session import Session
+
+
+@dataclass(frozen=True)
+class Model:
+    """A stream table of the project, as this target names it."""
+
+    unique_id: str
+    public: Relation
+    expose: str
+
+
+@dataclass(frozen=True)
+class Project:
+    """A dbt project with a target chosen; nothing is connected yet."""
+
+    name: str
+    target: str
+    method: str
+    schema: str
+    settings: ProjectSettings
+    _config: Any
+    _adapter: Any
+
+    @property
+    def credentials(self) -> Any:
+        return self._config.credentials
+
+    @contextmanager
+    def connect(self) -> Iterator[Session]:
+        from dbt.adapters.trickle.engine_session import AdapterSession
+
+        with _user_errors(), self._adapter.connection_named("trickle"):
+            try:
+                yield AdapterSession(self._adapter)
+            finally:
+                self._adapter.cleanup_connections()
+
+    def models(self) -> list[Model]:
+        """The project's stream tables, from dbt's own parser."""
+        manifest = self._parse()
+        return [
+            Model(node.unique_id, Relation.of(node.schema, node.alias), str(node.config.get("expose") or "view"))
+            for node in manifest.nodes.values()
+            if node.resource_type == "model" and node.config.materialized == "stream_table"
+        ]
+
+    def schemas(self) -> set[str]:
+        """The schemas that this target builds in."""
+        nodes = self._parse().nodes.values()
+        return {self.schema, *(str(node.schema) for node in nodes if node.resource_type == "model")}
+
+    def _parse(self) -> Any:
+        from dbt.cli.main import dbtRunner
+
+        args = ["--quiet", "parse", "--project-dir", self._config.project_root, "--target", self.target]
+        if self._config.args.profiles_dir:
+            args += ["--profiles-dir", self._config.args.profiles_dir]
+        answer = dbtRunner().invoke(args)
+        if not answer.success:
+            raise EnvironmentProblem(
+                "TRK-410", f"dbt cannot parse the project: {answer.exception}", remedy="See `dbt parse`."
+            )
+        return answer.result
+
+
+def open_project(project_dir: str | None, profiles_dir: str | None, target: str | None) -> Project:
+    from dbt.adapters.factory import get_adapter, register_adapter
+    from dbt.cli.resolvers import default_profiles_dir, default_project_dir
+    from dbt.config.runtime import RuntimeConfig
+    from dbt.flags import set_from_args
+
+    args = Namespace(
+        project_dir=str(project_dir or default_project_dir()),
+        profiles_dir=str(profiles_dir or default_profiles_dir()),
+        target=target,
+        profile=None,
+        threads=1,
+        vars={},
+        WHICH="trickle",
+        which="trickle",
+    )
+    if not (Path(args.project_dir) / "dbt_project.yml").is_file():
+        raise EnvironmentProblem(
+            "TRK-409",
+            f"no dbt_project.yml in {args.project_dir}",
+            remedy="Call trickle inside a dbt project, or name it with --project-dir.",
+        )
+    with _user_errors():
+        set_from_args(args, None)
+        config = RuntimeConfig.from_args(args)
+        if config.credentials.type != "trickle":
+            raise EnvironmentProblem(
+                "TRK-409",
+                f"the target `{config.target_name}` of profile `{config.profile_name}` is of type "
+                f"`{config.credentials.type}`",
+                remedy="Set `type: trickle` in profiles.yml.",
+            )
+        register_adapter(config, get_context("spawn"), EventLevel.DEBUG)
+        adapter: Any = get_adapter(config)
+    return Project(
+        config.project_name,
+        config.target_name,
+        str(config.credentials.method),
+        config.credentials.schema,
+        adapter.trickle_settings(),
+        config,
+        adapter,
+    )
+
+
+@contextmanager
+def _user_errors() -> Iterator[None]:
+    """dbt's errors about profile, project or connection are the user's to mend: in words, without a stack."""
+    try:
+        yield
+    except DbtBaseException as problem:
+        if isinstance(problem.__cause__, TrickleError):
+            raise problem.__cause__ from None
+        text = str(problem).strip()
+        if text.startswith("[TRK-"):
+            raise EnvironmentProblem(text[1:8], text[9:].strip()) from None
+        raise EnvironmentProblem("TRK-409", text, remedy="See `dbt debug`.") from problem
+
+
+def python_version() -> str:
+    return ".".join(map(str, sys.version_info[:3]))

@@ -1,0 +1,31 @@
+"""trickle drop MODEL: the stream table with all that is behind it."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from dbt_trickle.catalog import store
+from dbt_trickle.cli import lookup
+from dbt_trickle.cli.main import Place, common
+from dbt_trickle.run import leave
+
+
+@click.command("drop")
+@click.argument("model")
+@click.option("--cascade", is_flag=True, help="Drop the stream tables that read it as well.")
+@common
+def command(place: Place, model: str, cascade: bool) -> None:
+    """Drops MODEL: its public relation, its storage, its catalog rows. Its history stays."""
+    project = place.project()
+    schema = project.settings.catalog_schema
+    with project.connect() as session:
+        number = lookup.number(session, schema, model)
+        tables = store.parse(session.query(store.read_query(schema))).stream_tables
+        gone = leave.drop(session, project.settings, tables[number], list(tables.values()), cascade)
+    names = [str(table.public) for table in gone]
+    if place.output == "json":
+        click.echo(json.dumps({"dropped": names}))
+    else:
+        click.echo("Dropped " + ", ".join(names) + ".")

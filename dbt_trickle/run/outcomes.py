@@ -1,0 +1,73 @@
+"""Refreshes that left the storage alone: nothing to do, or nothing that could be done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbt_trickle.catalog.state import ERROR, SUSPENDED
+from dbt_trickle.errors import TrickleError
+from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUSPENDED_BY_USER, Decision
+from dbt_trickle.run import retire, work
+from dbt_trickle.run.invocation import Invocation, Outcome
+from dbt_trickle.run.situation import Situation
+
+LONGEST_MESSAGE = 2000
+
+
+def nothing_done(here: Situation, decision: Decision) -> Outcome:
+    state, before = here.before, here.before
+    statements: tuple[str, ...] = ()
+    if before is not None and decision.action == "NO_DATA":
+        # The content is right for the newest state of the sources, too: it was computed from an equal one.
+        state = replace(
+            before,
+            **here.request.settings(),
+            frontier=here.pinned.frontier,
+            data_timestamp=here.data_timestamp,
+            last_refresh_at=here.now,
+            updated_at=here.now,
+            consecutive_errors=0,
+            last_error=None,
+        )
+        state, statements = work.update_docs(here, state)
+        state = retire.sweep(here.session, state, here.run.settings.change_schema, here.now)
+    elif before is not None and decision.reason == SUSPENDED_BY_USER:
+        state = replace(before, status=SUSPENDED, updated_at=here.now)
+    kept_old = decision.reason.endswith(KEPT_OLD_DEFINITION)
+    return Outcome(
+        replace(
+            here.row,
+            action=decision.action,
+            reason=decision.reason,
+            status="SKIPPED" if decision.action == "SKIP" else "COMPLETED",
+            batch=before.batch if before else None,
+            data_timestamp=state.data_timestamp if state else None,
+            frontier_from=before.frontier if before else {},
+            frontier_to=state.frontier if state else {},
+            end_time=here.run.clock(),
+            phase_ms=here.phases.spent,
+        ),
+        state,
+        statements=statements,
+        warnings=(f"{here.request.name}: {decision.reason}",) if kept_old else (),
+    )
+
+
+def failed(run: Invocation, pgt_id: int, problem: TrickleError) -> Outcome:
+    """The public relation goes on serving what the last good refresh left."""
+    now, before = run.clock(), run.state(pgt_id)
+    message = str(problem)[:LONGEST_MESSAGE]
+    state = before
+    if before is not None:
+        errors = before.consecutive_errors + 1
+        suspended = errors >= run.settings.max_consecutive_errors
+        state = replace(
+            before,
+            consecutive_errors=errors,
+            last_error=message,
+            updated_at=now,
+            status=ERROR if suspended else before.status,
+            suspended_by="ERRORS" if suspended else before.suspended_by,
+        )
+    row = replace(run.running(pgt_id), action="SKIP", status="FAILED", error_message=message, end_time=now)
+    return Outcome(row, state)

@@ -1,0 +1,91 @@
+"""What dbt asks for: one model, as compiled, and what follows from it without asking the warehouse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbt_trickle.catalog.state import Column, StreamTable
+from dbt_trickle.config import StreamTableConfig
+from dbt_trickle.names import Relation
+from dbt_trickle.plan import steps
+
+NO_DOCS = steps.Docs()
+
+
+@dataclass(frozen=True)
+class Request:
+    pgt_id: int
+    unique_id: str
+    public: Relation
+    query: str  # the user's text (inside the contract's column list, where there is one)
+    original: str  # the model's file, before dbt compiled it
+    config: StreamTableConfig
+    relations: Mapping[Relation, str] = field(default_factory=dict)  # what dbt resolved → unique ids
+    existing: str | None = None  # what has the public name now: view, table or nothing
+    sampled: bool = False
+    full_refresh: bool = False
+    docs: steps.Docs = NO_DOCS
+    constraints: tuple[steps.Constraint, ...] = ()
+    project: str = ""
+
+    @property
+    def name(self) -> str:
+        return str(self.public)
+
+    @property
+    def layout(self) -> str:
+        """What only a new generation can change, in one comparable text."""
+        constraints = [[c.name, c.expression] for c in self.constraints]
+        return json.dumps([self.config.layout, constraints], default=list)
+
+    @property
+    def docs_mark(self) -> str:
+        return json.dumps([self.docs.relation, self.docs.columns], ensure_ascii=False)
+
+    def settings(self) -> dict[str, Any]:
+        """What the catalog shows of the model and its configuration."""
+        return {
+            "project": self.project,
+            "schedule": self.config.schedule,
+            "refresh_mode": self.config.refresh_mode,
+            "diamond_consistency": self.config.diamond_consistency,
+            "diamond_schedule_policy": self.config.diamond_schedule_policy,
+            "auto_threshold": self.config.max_change_ratio,
+            "defining_query": self.query,
+            "original_query": self.original,
+        }
+
+    def definition(self, columns: tuple[Column, ...], unversioned: tuple[str, ...]) -> dict[str, Any]:
+        """What a commit's marker says, so that the catalog can be rebuilt from it alone."""
+        return {
+            **self.settings(),
+            "columns": [{"name": c.name, "type": c.type, "stored": c.stored} for c in columns],
+            "layout": self.layout,
+            "expose": self.config.expose,
+            "docs": self.docs_mark,
+            "unversioned": list(unversioned),
+            "pgt_schema": self.public.schema,
+            "pgt_name": self.public.identifier,
+            "dbt_unique_id": self.unique_id,
+        }
+
+    def target(self, storage: Relation, columns: tuple[Column, ...]) -> steps.Target:
+        properties = {
+            **dict(self.config.tblproperties),
+            "trickle.pgt_id": str(self.pgt_id),
+            "trickle.unique_id": self.unique_id,
+            "trickle.public": str(self.public),
+            "trickle.project": self.project,
+        }
+        return steps.Target(
+            self.public, storage, columns, self.docs, self.constraints, tuple(sorted(properties.items()))
+        )
+
+    def standing(self, base: StreamTable) -> str | None:
+        """What has the public name, told apart: 'ours' is the view of an older generation."""
+        if self.existing == "view" and base.expose == "view" and base.storage_relation:
+            return "ours"
+        return self.existing

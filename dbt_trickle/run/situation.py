@@ -1,0 +1,46 @@
+"""Everything one refresh has gathered before it decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from time import perf_counter
+
+from dbt_trickle.catalog.state import Refresh, StreamTable
+from dbt_trickle.plan.decide import Facts
+from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.request import Request
+from dbt_trickle.run.session import Session
+from dbt_trickle.run.sources import PinnedQuery
+
+
+@dataclass
+class Phases:
+    """Milliseconds per phase of a refresh."""
+
+    spent: dict[str, int] = field(default_factory=dict)
+    started: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
+    _last: float = field(default_factory=perf_counter)
+
+    def lap(self, phase: str) -> None:
+        now = perf_counter()
+        self.spent[phase] = self.spent.get(phase, 0) + round((now - self._last) * 1000)
+        self._last = now
+
+
+@dataclass(frozen=True)
+class Situation:
+    request: Request
+    session: Session
+    run: Invocation
+    row: Refresh  # the RUNNING row that the outcome completes
+    before: StreamTable | None
+    pinned: PinnedQuery
+    facts: Facts
+    now: str  # when the sources were pinned
+    phases: Phases
+
+    @property
+    def data_timestamp(self) -> str:
+        """As old as the oldest thing that was read: a stream table upstream may lag behind."""
+        return min((*self.pinned.as_of, self.now))

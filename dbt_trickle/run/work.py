@@ -1,0 +1,175 @@
+"""Acting on a decision: the statements, the one commit that counts, and what it is known to have done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbt_trickle import names
+from dbt_trickle.catalog.state import Column, StreamTable
+from dbt_trickle.errors import TrickleBug, WarehouseError
+from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import Commit, Marker
+from dbt_trickle.names import Relation
+from dbt_trickle.plan import steps
+from dbt_trickle.plan.decide import Decision, Work
+from dbt_trickle.run import recover, retire
+from dbt_trickle.run.invocation import Outcome
+from dbt_trickle.run.session import Session
+from dbt_trickle.run.situation import Situation
+from dbt_trickle.run.sources import dependencies
+
+
+def apply(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> Outcome:
+    base = _base(here)
+    generation, storage = base.generation, base.storage_or_none
+    if decision.work is Work.LOAD:
+        generation, storage = _next_generation(here, base)
+    if storage is None:
+        raise TrickleBug(f"{base.public} is populated and has no storage")
+    marker = _marker(here, decision, base, generation, columns)
+    target = here.request.target(storage, columns)
+    if decision.work is Work.LOAD:
+        plan = steps.load(target, here.pinned.text, marker, here.request.config, here.request.standing(base))
+    else:
+        plan = steps.overwrite(target, here.pinned.text, marker)
+    here.phases.lap("plan")
+    done = run_steps(here.session, plan)
+    here.phases.lap("execute")
+    commit = _committed(here.session, storage, marker)
+    here.phases.lap("confirm")
+
+    now = here.run.clock()
+    state = replace(
+        recover.apply_marker(base, storage, commit, marker),
+        updated_at=now,
+        last_full_ms=sum(here.phases.spent.values()),
+        needs_reinit=False,
+        reinit_reason=None,
+        suspended_by=None,
+    )
+    if decision.work is Work.LOAD:
+        state = retire.retire(state, here.before, now)
+    else:
+        state, described = update_docs(here, replace(state, docs=base.docs))
+        done += described
+    state = retire.sweep(here.session, state, here.run.settings.change_schema, now)
+    return Outcome(
+        replace(
+            here.row,
+            action=decision.action,
+            reason=decision.reason,
+            status="COMPLETED",
+            initiated_by=decision.initiated_by,
+            batch=marker.batch,
+            data_timestamp=state.data_timestamp,
+            rows_inserted=commit.rows_written,
+            rows_deleted=base.rows,
+            delta_rows=commit.rows_written + base.rows,
+            frontier_from=base.frontier,
+            frontier_to=state.frontier,
+            end_time=here.run.clock(),
+            phase_ms=here.phases.spent,
+        ),
+        state,
+        dependencies(here.request.pgt_id, here.pinned),
+        statements=done,
+    )
+
+
+def stand_in(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> Outcome:
+    """--empty of a model that was never loaded: something with its columns, unpopulated in the catalog."""
+    base = _base(here)
+    generation, storage = _next_generation(here, base)
+    target = here.request.target(storage, columns)
+    done = run_steps(here.session, steps.placeholder(target, here.pinned.text, here.request.standing(base)))
+    state = replace(
+        base,
+        **here.request.settings(),
+        storage_relation=str(storage),
+        generation=generation,
+        expose=here.request.config.expose,
+        updated_at=here.now,
+    )
+    state = retire.retire(state, here.before, here.now)
+    row = replace(
+        here.row,
+        action=decision.action,
+        reason=decision.reason,
+        status="SKIPPED",
+        end_time=here.run.clock(),
+        phase_ms=here.phases.spent,
+    )
+    return Outcome(row, state, statements=done)
+
+
+def update_docs(here: Situation, state: StreamTable) -> tuple[StreamTable, tuple[str, ...]]:
+    """Descriptions are no part of the query: changed ones are stored without a rebuild."""
+    wanted = here.request.docs_mark
+    if wanted == state.docs:
+        return state, ()
+    plan = steps.describe(here.request.target(state.storage, state.columns))
+    return replace(state, docs=wanted), run_steps(here.session, plan)
+
+
+def run_steps(session: Session, plan: tuple[steps.Step, ...]) -> tuple[str, ...]:
+    """Executes in order; a commit's settings are taken back whatever happens, or a hook would inherit them."""
+    for step in plan:
+        if isinstance(step, steps.Statement):
+            session.execute(step.sql)
+            continue
+        before, after = delta.marked(step.marker)
+        try:
+            for statement in before:
+                session.execute(statement)
+            session.execute(step.sql)
+        finally:
+            for statement in after:
+                session.execute(statement)
+    return tuple(step.sql for step in plan)
+
+
+def _base(here: Situation) -> StreamTable:
+    request = here.request
+    return here.before or StreamTable(
+        request.pgt_id, request.public.schema, request.public.identifier, request.unique_id, created_at=here.now
+    )
+
+
+def _marker(
+    here: Situation, decision: Decision, base: StreamTable, generation: int, columns: tuple[Column, ...]
+) -> Marker:
+    return Marker(
+        pgt_id=base.pgt_id,
+        batch=base.batch + 1,
+        generation=generation,
+        action=decision.action,
+        reason=decision.reason,
+        fingerprint=here.facts.fingerprint,
+        frontier=here.pinned.frontier,
+        data_timestamp=here.data_timestamp,
+        run=here.run.invocation_id,
+        rows_before=base.rows,
+        definition=here.request.definition(columns, here.pinned.unversioned),
+    )
+
+
+def _next_generation(here: Situation, base: StreamTable) -> tuple[int, Relation]:
+    """Above every storage that exists, a dead run's too: what a reader may see is never replaced."""
+    schema = here.run.settings.change_schema
+    found = recover.generations(here.session, schema, base.pgt_id)
+    generation = max([base.generation, *found]) + 1
+    if here.request.config.expose == "table":
+        return generation, here.request.public
+    return generation, names.storage(schema, base.pgt_id, generation)
+
+
+def _committed(session: Session, storage: Relation, marker: Marker) -> Commit:
+    """A guarded statement that was skipped looks like one that ran: the marker tells."""
+    found = recover.last_marked(session, storage, marker.pgt_id)
+    if found is None or (found[1].batch, found[1].run) != (marker.batch, marker.run):
+        raise WarehouseError(
+            "TRK-303",
+            f"another run has committed batch {marker.batch} of it first",
+            remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
+        )
+    return found[0]
