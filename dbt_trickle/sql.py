@@ -201,8 +201,11 @@ def words(sql: str) -> tuple[str, ...]:
             text = text.lower()
         if literal and after_literal and token.start == previous_end + 1:
             result[-1] += text
-        else:
+        elif literal:
             result.append(text)
+        else:
+            # `group  by` is one token, with the white space that the user put into it.
+            result.extend(text.split())
         previous_end, after_literal = token.end, literal
     return tuple(result)
 

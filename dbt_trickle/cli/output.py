@@ -28,8 +28,10 @@ def show(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], output: 
     for row in rows:
         table.add_row(*(cell(row.get(key)) for key in columns))
     console = Console()
-    # A file or a pipe has no width to fit into: nothing is folded there.
-    console.print(table, width=None if console.is_terminal else WIDE, crop=console.is_terminal)
+    if not console.is_terminal:
+        # A file or a pipe has no width to fit into: nothing is folded there.
+        console = Console(width=WIDE)
+    console.print(table, crop=False)
 
 
 def cell(value: Any) -> str:

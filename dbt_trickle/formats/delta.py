@@ -14,6 +14,9 @@ from dbt_trickle.names import Relation, literal, quote, transaction_app
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 APP = "spark.databricks.delta.write.txnAppId"
 BATCH = "spark.databricks.delta.write.txnVersion"
+# When this is dynamic (dbt-spark's insert_overwrite sets it and leaves it so), INSERT OVERWRITE keeps the
+# partitions that the query has no rows for; INSERT … REPLACE WHERE true does, too (docs/decisions.md).
+OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
 # Operations that leave the rows as they are: comments, properties, layout. From Delta's DeltaOperations.
@@ -76,6 +79,10 @@ def marked(marker: Marker) -> tuple[tuple[str, ...], tuple[str, ...]]:
         _set(BATCH, str(marker.batch)),
     )
     return before, tuple(f"RESET {key}" for key in (METADATA, APP, BATCH))
+
+
+def overwrite_mode(mode: str) -> str:
+    return _set(OVERWRITE_MODE, mode)
 
 
 def _set(key: str, value: str) -> str:

@@ -45,7 +45,6 @@ class Invocation:
     invocation_id: str
     settings: ProjectSettings
     clock: Callable[[], str]
-    default_schema: str = "default"
     sources: Sources = field(init=False)
     _guard: threading.RLock = field(default_factory=threading.RLock, init=False)
     _catalog: store.Catalog | None = field(default=None, init=False)
@@ -56,7 +55,7 @@ class Invocation:
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.sources = Sources(self.stream_table_at, self.default_schema)
+        self.sources = Sources(self.stream_table_at)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -80,9 +79,8 @@ class Invocation:
 
     def stream_table_at(self, relation: Relation) -> StreamTable | None:
         """The stream table whose public name this is."""
-        name = Relation(relation.parts[-2:]).key
         with self._guard:
-            return next((t for t in self._states.values() if t.public.key == name), None)
+            return next((t for t in self._states.values() if t.public.key == relation.key), None)
 
     def meaning(self, session: Session) -> Mapping[str, str]:
         """The session's settings that belong to a definition."""

@@ -9,6 +9,7 @@ from dbt_trickle.errors import TrickleError
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUSPENDED_BY_USER, Decision
 from dbt_trickle.run import retire, work
 from dbt_trickle.run.invocation import Invocation, Outcome
+from dbt_trickle.run.request import Request
 from dbt_trickle.run.situation import Situation
 
 LONGEST_MESSAGE = 2000
@@ -51,6 +52,12 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
         statements=statements,
         warnings=(f"{here.request.name}: {decision.reason}",) if kept_old else (),
     )
+
+
+def switched_off(request: Request, run: Invocation) -> Outcome:
+    row = run.running(request.pgt_id)
+    reason = "`trickle_enabled` is false"
+    return Outcome(replace(row, action="SKIP", status="SKIPPED", reason=reason, end_time=run.clock()), None)
 
 
 def failed(run: Invocation, pgt_id: int, problem: TrickleError) -> Outcome:

@@ -18,19 +18,21 @@ from dbt_trickle.run.session import Session, is_missing
 HISTORY_DEPTH = 50
 
 
-def last_marked(session: Session, storage: Relation, pgt_id: int) -> tuple[Commit, Marker] | None:
-    """The newest commit of ours, and what it says."""
+def marked_commits(session: Session, storage: Relation, pgt_id: int) -> list[tuple[Commit, Marker]]:
+    """Our commits, newest first, and what they say; none where there is no such table."""
     try:
         rows = session.query(delta.history(storage, HISTORY_DEPTH))
     except WarehouseError as problem:
         if is_missing(problem):
-            return None
+            return []
         raise
-    for row in rows:
-        commit = delta.commit_of(row)
-        if commit.marker is not None and commit.marker.pgt_id == pgt_id:
-            return commit, commit.marker
-    return None
+    commits = (delta.commit_of(row) for row in rows)
+    return [(c, c.marker) for c in commits if c.marker is not None and c.marker.pgt_id == pgt_id]
+
+
+def last_marked(session: Session, storage: Relation, pgt_id: int) -> tuple[Commit, Marker] | None:
+    """The newest commit of ours, and what it says."""
+    return next(iter(marked_commits(session, storage, pgt_id)), None)
 
 
 def roll_forward(session: Session, state: StreamTable) -> StreamTable:

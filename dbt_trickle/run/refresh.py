@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dbt_trickle import sql
 from dbt_trickle.catalog.state import Column
-from dbt_trickle.errors import ModelError, TrickleError
+from dbt_trickle.errors import ModelError, TrickleError, WarehouseError
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.plan.decide import Decision, Facts, Work, decide
 from dbt_trickle.run import outcomes, recover, work
@@ -35,11 +35,13 @@ def fail(run: Invocation, pgt_id: int, problem: TrickleError) -> None:
 
 
 def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
+    if not run.settings.enabled:
+        return outcomes.switched_off(request, run)
     here = _look(request, session, run)
     decision = decide(here.facts)
     columns: tuple[Column, ...] = ()
     if decision.work is not Work.NOTHING:
-        columns = describe_query(session, here.pinned.text, request)
+        here, columns = _columns(here)
         decision = _reload_on_other_columns(decision, here, columns)
     here.phases.lap("decide")
     if decision.work is Work.NOTHING:
@@ -54,6 +56,7 @@ def _look(request: Request, session: Session, run: Invocation) -> Situation:
     phases = Phases()
     before = run.state(request.pgt_id)
     query = sql.without_terminator(request.query)
+    _require_other_sources(request, query)
     meaning = run.meaning(session)
     known: Frontier = dict(before.frontier) if before is not None else {}
     pinned = run.sources.pin_query(session, query, meaning, known)
@@ -75,12 +78,39 @@ def _look(request: Request, session: Session, run: Invocation) -> Situation:
     return Situation(request, session, run, row, before, pinned, facts, run.clock(), phases)
 
 
+def _columns(here: Situation) -> tuple[Situation, tuple[Column, ...]]:
+    """The output's columns. Where only the pinned text does not compile, the user's own runs, and says so."""
+    request, session, pinned = here.request, here.session, here.pinned
+    try:
+        return here, describe_query(session, pinned.text, request)
+    except WarehouseError as problem:
+        query = sql.without_terminator(request.query)
+        if query == pinned.text:
+            raise
+        columns = describe_query(session, query, request)
+        reason = f"with pinned sources it does not compile: {problem.what}"
+        own = replace(pinned, text=query, unversioned=(*pinned.unversioned, reason))
+        return replace(here, pinned=own), columns
+
+
 def _storage_missing(request: Request, session: Session, run: Invocation) -> bool:
     """Asked only where dbt's cache shows something else under the public name than we left there."""
     before = run.state(request.pgt_id)
     if before is None or not before.is_populated or request.sampled or request.existing == before.expose:
         return False
     return recover.last_marked(session, before.storage, before.pgt_id) is None
+
+
+def _require_other_sources(request: Request, query: str) -> None:
+    found = sql.analyse(query)
+    own = {request.public.key, f"spark_catalog.{request.public.key}"}
+    if isinstance(found, sql.Analysis) and any(".".join(ref.parts).lower() in own for ref in found.tables):
+        raise ModelError(
+            "TRK-210",
+            "its query reads the stream table itself",
+            remedy="A stream table is a function of its sources: leave `{{ this }}` out; there is no "
+            "is_incremental() to write.",
+        )
 
 
 def _require_deterministic(request: Request, pinned: PinnedQuery) -> None:

@@ -22,6 +22,7 @@ from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versi
 from dbt_trickle.run.views import ViewText, parse_view
 
 MAX_VIEW_DEPTH = 10
+SESSION_CATALOG = "spark_catalog"
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,8 @@ class PinnedQuery:
 class Sources:
     """The pins of one invocation, shared by its threads."""
 
-    def __init__(self, stream_table_at: Callable[[Relation], StreamTable | None], default_schema: str) -> None:
+    def __init__(self, stream_table_at: Callable[[Relation], StreamTable | None]) -> None:
         self._stream_table_at = stream_table_at
-        self._default_schema = default_schema
         self._pins: dict[str, Pinned] = {}
         self._system_functions: frozenset[str] | None = None
         self._guard = threading.RLock()
@@ -63,19 +63,18 @@ class Sources:
         Views over it were resolved with the old one, so all views go, too.
         """
         with self._guard:
-            key = self._qualified(relation.parts, self._default_schema).key
-            self._pins.pop(key, None)
+            self._pins.pop(relation.key, None)
             for name in [name for name, pin in self._pins.items() if pin.needs_alias]:
                 del self._pins[name]
 
     def pin_query(self, session: Session, text: str, meaning: Mapping[str, str], known: Frontier) -> PinnedQuery:
-        return self._pin_text(session, text, self._default_schema, meaning, known, 0)
+        return self._pin_text(session, text, None, meaning, known, 0)
 
     def _pin_text(
         self,
         session: Session,
         text: str,
-        schema: str,
+        schema: str | None,
         meaning: Mapping[str, str],
         known: Frontier,
         depth: int,
@@ -90,7 +89,11 @@ class Sources:
         volatile = list(found.volatile)
         edits = []
         for ref in found.tables:
-            relation = self._qualified(ref.parts, schema)
+            relation = _qualified(ref.parts, schema)
+            if relation is None:
+                # It may be a temporary view, or of whatever schema the session is in: Spark knows, we do not.
+                unversioned.append(f"{ref.parts[0]} is named without its schema")
+                continue
             if ref.travels:
                 unversioned.append(f"{relation} is read at a version that the query chooses")
                 continue
@@ -121,9 +124,6 @@ class Sources:
                 rows = session.query("SHOW SYSTEM FUNCTIONS")
                 self._system_functions = frozenset(str(row["function"]).lower() for row in rows)
         return [name for name in found.unknown_functions if name not in self._system_functions]
-
-    def _qualified(self, parts: tuple[str, ...], schema: str) -> Relation:
-        return Relation((schema, *parts) if len(parts) == 1 else parts)
 
     def _pin(
         self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
@@ -205,6 +205,15 @@ class Sources:
             relation.key: _view_version(relation, view),
         }
         return Pinned(view.as_subquery(inner.text), True, frontier, inner.unversioned, inner.as_of, inner.volatile)
+
+
+def _qualified(parts: tuple[str, ...], schema: str | None) -> Relation | None:
+    """schema.table; a catalog only where it is not Spark's own."""
+    if len(parts) == 1:
+        return Relation((schema, *parts)) if schema is not None else None
+    if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
+        return Relation(parts[1:])
+    return Relation(parts)
 
 
 def _values(row: Mapping[str, Any]) -> list[str]:

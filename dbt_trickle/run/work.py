@@ -116,16 +116,23 @@ def run_steps(session: Session, plan: tuple[steps.Step, ...]) -> tuple[str, ...]
     for step in plan:
         if isinstance(step, steps.Statement):
             session.execute(step.sql)
-            continue
-        before, after = delta.marked(step.marker)
-        try:
-            for statement in before:
-                session.execute(statement)
-            session.execute(step.sql)
-        finally:
-            for statement in after:
-                session.execute(statement)
+        else:
+            _run_commit(session, step)
     return tuple(step.sql for step in plan)
+
+
+def _run_commit(session: Session, step: steps.Commit) -> None:
+    before, after = delta.marked(step.marker)
+    mode = str(session.query(f"SET {delta.OVERWRITE_MODE}")[0]["value"])
+    if mode.lower() == "dynamic":
+        before, after = (*before, delta.overwrite_mode("static")), (*after, delta.overwrite_mode(mode))
+    try:
+        for statement in before:
+            session.execute(statement)
+        session.execute(step.sql)
+    finally:
+        for statement in after:
+            session.execute(statement)
 
 
 def _base(here: Situation) -> StreamTable:

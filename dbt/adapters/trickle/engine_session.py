@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone, tzinfo
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
+from dbt.adapters.spark.connections import SparkConnectionMethod
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_trickle.errors import TrickleError, WarehouseError
@@ -16,14 +19,19 @@ if TYPE_CHECKING:
 class AdapterSession:
     def __init__(self, adapter: TrickleAdapter) -> None:
         self._connections = adapter.connections
+        self._embedded = adapter.config.credentials.method == SparkConnectionMethod.SESSION
+        self._zone: tzinfo | None = None
 
     def execute(self, sql: str) -> None:
         self._run(sql)
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        names, rows = self._fetch(sql)
+        return [dict(zip(names, map(self._aware, row), strict=True)) for row in rows]
+
+    def _fetch(self, sql: str) -> tuple[list[str], Sequence[Any]]:
         cursor = self._run(sql)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall() or ()]
+        return [column[0] for column in cursor.description or ()], cursor.fetchall() or ()
 
     def _run(self, sql: str) -> Any:
         if not sql.startswith(("SET ", "RESET ")):  # Spark takes what follows these words literally
@@ -36,3 +44,21 @@ class AdapterSession:
                 raise cause from None
             raise WarehouseError("TRK-301", str(problem.msg)) from problem
         return cursor
+
+    def _aware(self, value: Any) -> Any:
+        """PySpark tells times in this process's zone, a server in its session's; neither says so."""
+        if not isinstance(value, datetime) or value.tzinfo is not None:
+            return value
+        if self._embedded:
+            return value.astimezone(timezone.utc)
+        if self._zone is None:
+            self._zone = _zone(str(self._fetch("SELECT current_timezone()")[1][0][0]))
+        return value.replace(tzinfo=self._zone).astimezone(timezone.utc)
+
+
+def _zone(name: str) -> tzinfo:
+    """Spark's zones are names or offsets such as +02:00."""
+    if name[:1] in "+-":
+        offset = datetime.strptime(name, "%z").utcoffset()
+        return timezone(offset) if offset is not None else timezone.utc
+    return ZoneInfo(name)

@@ -132,9 +132,7 @@ class TrickleAdapter(SparkAdapter):
         with self._guard:
             current = get_invocation_id()
             if self._invocation is None or self._invocation.invocation_id != current:
-                self._invocation = Invocation(
-                    current, self.trickle_settings(), now, default_schema=self.config.credentials.schema
-                )
+                self._invocation = Invocation(current, self.trickle_settings(), now)
             return self._invocation
 
     def trickle_settings(self) -> configuration.ProjectSettings:

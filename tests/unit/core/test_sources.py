@@ -1,0 +1,204 @@
+"""Pinning: each source is read in one state, the same for the whole invocation, whatever stands between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dbt_trickle.catalog.state import Column, StreamTable
+from dbt_trickle.errors import ModelError, WarehouseError
+from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.names import Relation
+from dbt_trickle.run.sources import PinnedQuery, Sources
+
+MEANING = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
+THEN = datetime(2026, 1, 2, 3, 4, 5)
+
+
+def commit(version: int, operation: str = "WRITE") -> dict[str, Any]:
+    return {
+        "version": version,
+        "timestamp": THEN,
+        "operation": operation,
+        "userMetadata": None,
+        "operationMetrics": {"numOutputRows": "1"},
+    }
+
+
+def view(text: str, columns: Sequence[str], **more: Any) -> list[dict[str, str]]:
+    described = {
+        "columns": [{"name": name} for name in columns],
+        "view_text": text,
+        "view_catalog_and_namespace": "spark_catalog.shop",
+        "view_query_output_columns": list(columns),
+        "view_creation_spark_configuration": MEANING,
+        **more,
+    }
+    return [{"json_metadata": json.dumps(described)}]
+
+
+class Warehouse:
+    """Answers by statement; what it was not told about does not exist."""
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self.answers = dict(answers)
+        self.asked: list[str] = []
+
+    def execute(self, sql: str) -> None:
+        raise AssertionError(f"looking must not change anything: {sql}")
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        self.asked.append(sql)
+        answer = self.answers.get(sql, "[TABLE_OR_VIEW_NOT_FOUND] it is not there")
+        if isinstance(answer, str):
+            raise WarehouseError("TRK-301", answer)
+        return answer  # type: ignore[no-any-return]
+
+
+def table(name: str, version: int) -> dict[str, Any]:
+    return {
+        f"DESCRIBE HISTORY {name} LIMIT 1": [commit(version)],
+        f"DESCRIBE DETAIL {name}": [{"id": f"id of {name}"}],
+    }
+
+
+def a_view(name: str, text: str, columns: Sequence[str], **more: Any) -> dict[str, Any]:
+    return {
+        f"DESCRIBE HISTORY {name} LIMIT 1": "[EXPECT_TABLE_NOT_VIEW] a view",
+        f"DESCRIBE TABLE EXTENDED {name} AS JSON": view(text, columns, **more),
+    }
+
+
+def pin(text: str, answers: Mapping[str, Any], *, upstream: StreamTable | None = None) -> PinnedQuery:
+    def at(relation: Relation) -> StreamTable | None:
+        return upstream if upstream is not None and upstream.public == relation else None
+
+    return Sources(at).pin_query(Warehouse(answers), text, MEANING, {})
+
+
+def test_a_table_is_read_at_its_version() -> None:
+    pinned = pin("select o.k from shop.orders o -- end", table("`shop`.`orders`", 7))
+    assert pinned.text == "select o.k from `shop`.`orders` VERSION AS OF 7 o -- end"
+    assert {k: v.version for k, v in pinned.frontier.items()} == {"shop.orders": 7}
+    assert pinned.unversioned == ()
+
+
+def test_an_unqualified_name_may_be_anything() -> None:
+    pinned = pin("select * from orders", table("`shop`.`orders`", 7))
+    assert pinned.text == "select * from orders"
+    assert pinned.unversioned == ("orders is named without its schema",)
+
+
+def test_spark_s_own_catalog_may_be_named() -> None:
+    assert set(pin("select * from spark_catalog.shop.orders", table("`shop`.`orders`", 7)).frontier) == {"shop.orders"}
+
+
+def test_one_invocation_asks_once_and_sees_one_state() -> None:
+    warehouse = Warehouse(table("`shop`.`orders`", 7))
+    sources = Sources(lambda _: None)
+    first = sources.pin_query(warehouse, "select 1 from shop.orders", MEANING, {})
+    warehouse.answers = table("`shop`.`orders`", 8)
+    assert sources.pin_query(warehouse, "select 1 from SHOP.ORDERS", MEANING, {}).frontier == first.frontier
+    assert len(warehouse.asked) == 2
+    sources.forget(Relation.of("shop", "orders"))
+    later = sources.pin_query(warehouse, "select 1 from shop.orders", MEANING, {})
+    assert later.frontier["shop.orders"].version == 8, "a node of this run has written it"
+
+
+def test_an_unmoved_source_costs_one_question() -> None:
+    known = {
+        "shop.orders": SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 7, "2026-01-02T03:04:05.000+00:00")
+    }
+    warehouse = Warehouse(table("`shop`.`orders`", 7))
+    pinned = Sources(lambda _: None).pin_query(warehouse, "select 1 from shop.orders", MEANING, known)
+    assert warehouse.asked == ["DESCRIBE HISTORY `shop`.`orders` LIMIT 1"]
+    assert pinned.frontier == known
+
+
+def test_views_are_read_through_to_their_tables() -> None:
+    answers = {
+        **a_view("`shop`.`v`", "select k as a from w", ["A"], view_query_output_columns=["a"]),
+        **a_view("`shop`.`w`", "select * from raw.t", ["k"]),
+        **table("`raw`.`t`", 3),
+    }
+    pinned = pin("select * from shop.v", answers)
+    assert "`raw`.`t` VERSION AS OF 3" in pinned.text
+    assert pinned.text.endswith("AS `v`")
+    assert "`a` AS `A`" in pinned.text
+    assert set(pinned.frontier) == {"raw.t", "shop.w", "shop.v"}
+
+
+def test_a_changed_view_text_is_a_moved_source() -> None:
+    one = pin("select * from shop.v", {**a_view("`shop`.`v`", "select 1 as k", ["k"])})
+    two = pin("select * from shop.v", {**a_view("`shop`.`v`", "select 2 as k", ["k"])})
+    assert one.frontier != two.frontier
+
+
+def test_a_view_of_other_settings_is_not_inlined() -> None:
+    other = {"view_creation_spark_configuration": {"spark.sql.ansi.enabled": "true"}}
+    pinned = pin("select * from shop.v", a_view("`shop`.`v`", "select 1 as k", ["k"], **other))
+    assert pinned.text == "select * from shop.v"
+    assert "spark.sql.ansi.enabled=true" in pinned.unversioned[0]
+
+
+def test_volatile_functions_below_a_view_are_found() -> None:
+    assert pin("select * from shop.v", a_view("`shop`.`v`", "select rand() as k", ["k"])).volatile == ("rand",)
+
+
+def test_too_many_views_are_refused() -> None:
+    answers: dict[str, Any] = {}
+    for depth in range(12):
+        answers |= a_view(f"`shop`.`v{depth}`", f"select * from v{depth + 1}", ["k"])
+    with pytest.raises(ModelError, match="TRK-205"):
+        pin("select * from shop.v0", answers)
+
+
+def test_a_missing_source_is_named() -> None:
+    with pytest.raises(ModelError, match=r"TRK-202.*shop\.nix does not exist"):
+        pin("select * from shop.nix", {})
+
+
+def test_another_format_has_no_versions() -> None:
+    history = {"DESCRIBE HISTORY `shop`.`p` LIMIT 1": "[DELTA_TABLE_ONLY_OPERATION] parquet"}
+    pinned = pin("select * from shop.p", history)
+    assert pinned.unversioned == ("shop.p: it is no Delta table and keeps no history",)
+
+
+def test_a_stream_table_is_read_from_its_storage_at_its_newest_change() -> None:
+    upstream = StreamTable(
+        5,
+        "shop",
+        "totals",
+        "model.shop.totals",
+        storage_relation="trickle_changes.st_5_g1",
+        is_populated=True,
+        data_timestamp="2026-01-01T00:00:00+00:00",
+        columns=(Column("sum(x)", "bigint", "__pgt_out_0"),),
+    )
+    commits = [commit(9, "CHANGE COLUMN"), commit(8, "WRITE")]
+    pinned = pin(
+        "select * from shop.totals",
+        {"DESCRIBE HISTORY `trickle_changes`.`st_5_g1` LIMIT 10": commits},
+        upstream=upstream,
+    )
+    assert pinned.text == (
+        "select * from (SELECT `__pgt_out_0` AS `sum(x)` FROM `trickle_changes`.`st_5_g1` VERSION AS OF 8) AS `totals`"
+    )
+    assert pinned.frontier["pgt_5"].version == 8, "a changed comment is no change of rows"
+    assert pinned.as_of == ("2026-01-01T00:00:00+00:00",)
+
+
+def test_a_version_of_the_user_s_own_choice_stays() -> None:
+    pinned = pin("select * from shop.orders version as of 3", table("`shop`.`orders`", 7))
+    assert pinned.text == "select * from shop.orders version as of 3"
+    assert pinned.unversioned == ("shop.orders is read at a version that the query chooses",)
+
+
+def test_functions_of_the_user_s_own_are_read_anew_each_time() -> None:
+    answers = {**table("`shop`.`orders`", 7), "SHOW SYSTEM FUNCTIONS": [{"function": "hll_union"}]}
+    text = "select my_udf(k), hll_union(a, b) from shop.orders"
+    assert pin(text, answers).unversioned == ("my_udf() is no function of Spark's own",)

@@ -1,0 +1,86 @@
+"""What is found in a query's text, and how it is edited in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dbt_trickle import sql
+from dbt_trickle.sql import Analysis, Edit, Unparsed
+
+TABLES = yaml.safe_load((Path(__file__).parent / "fixtures" / "tables.yml").read_text(encoding="utf-8"))
+
+
+def analysed(text: str) -> Analysis:
+    found = sql.analyse(text)
+    assert isinstance(found, Analysis), found
+    return found
+
+
+@pytest.mark.parametrize("case", TABLES, ids=[case["sql"][:60] for case in TABLES])
+def test_sources(case: dict[str, Any]) -> None:
+    found = sql.analyse(case["sql"])
+    if isinstance(found, Unparsed):
+        # Not understanding is safe: such a query is computed anew on every run. Misunderstanding is not.
+        pytest.fail(f"not parsed: {found.reason}")
+    assert [".".join(ref.parts) for ref in found.tables] == case["tables"]
+    for ref in found.tables:
+        written = case["sql"][ref.start : ref.end].replace("``", "\0").replace("`", "").replace("\0", "`")
+        assert written == ".".join(ref.parts), "the position is that of the name"
+
+
+@pytest.mark.parametrize(
+    "text", ["select from", "table a.b", "insert into a.b select 1", "select 1; select 2", "", "drop table x"]
+)
+def test_what_is_no_query_is_told(text: str) -> None:
+    assert isinstance(sql.analyse(text), Unparsed)
+
+
+@pytest.mark.parametrize(
+    ("text", "volatile"),
+    [
+        ("select rand() from t", ["rand"]),
+        ("select * from t where d >= current_date", ["current_date"]),
+        ("select * from t where d >= current_date()", ["current_date"]),
+        ("select now(), uuid() from t", ["uuid"]),
+        ("select current_timestamp from t", ["current_timestamp"]),
+        ("select * from t tablesample (10 percent)", ["tablesample without repeatable"]),
+        ("select date_trunc('day', ts), to_date(x), unix_timestamp(ts), my_now(x) from t", []),
+        ("select t.current_date from t", []),
+    ],
+)
+def test_volatile_functions(text: str, volatile: list[str]) -> None:
+    found = set(analysed(text).volatile)
+    assert bool(found) == bool(volatile)
+    assert set(volatile) <= found
+
+
+def test_functions_that_may_be_the_user_s_own() -> None:
+    assert analysed("select my_udf(x), db.f(y), sum(z) from t").unknown_functions == ("db.f", "my_udf")
+
+
+def test_time_travel_of_the_user_s_own_is_seen() -> None:
+    assert [ref.travels for ref in analysed("select * from a.b version as of 3 x, c.d").tables] == [True, False]
+
+
+def test_splice_edits_from_the_back() -> None:
+    text = "select * from a.b join a.b x"
+    edits = [Edit(ref.start, ref.end, f"a.b VERSION AS OF {n}") for n, ref in enumerate(analysed(text).tables)]
+    assert sql.splice(text, edits) == "select * from a.b VERSION AS OF 0 join a.b VERSION AS OF 1 x"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("select 1;", "select 1"),
+        ("select 1 ; -- done", "select 1"),
+        ("select ';'", "select ';'"),
+        ("select 1 -- ;", "select 1 -- ;"),
+        ("  select 1\n", "select 1"),
+    ],
+)
+def test_closing_semicolon(text: str, left: str) -> None:
+    assert sql.without_terminator(text) == left

@@ -1,0 +1,92 @@
+"""The statements of each piece of work, in their order: what readers see, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt_trickle.catalog.state import Column
+from dbt_trickle.config import StreamTableConfig
+from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import Marker
+from dbt_trickle.names import Relation
+from dbt_trickle.plan import steps
+from dbt_trickle.plan.steps import Commit, Constraint, Docs, Target
+
+PUBLIC, STORAGE = Relation.of("shop", "totals"), Relation.of("trickle_changes", "st_5_g2")
+MARKER = Marker(5, 2, 2, "ALTER", "the query changed", "f", {}, "then", "run", 0)
+COLUMNS = (Column("region", "string", "region"), Column("sum(x)", "bigint", "__pgt_out_1"))
+TARGET = Target(PUBLIC, STORAGE, COLUMNS, properties=(("trickle.pgt_id", "5"),))
+
+
+def words(step: steps.Step) -> str:
+    return " ".join(step.sql.split()[:3])
+
+
+@pytest.mark.parametrize(
+    ("existing", "published"),
+    [
+        (None, ["CREATE VIEW `shop`.`totals`"]),
+        ("ours", ["ALTER VIEW `shop`.`totals`", "ALTER VIEW `shop`.`totals`"]),
+        ("view", ["ALTER VIEW `shop`.`totals`", "ALTER VIEW `shop`.`totals`"]),
+        ("table", ["DROP TABLE `shop`.`totals`", "CREATE VIEW `shop`.`totals`"]),
+    ],
+)
+def test_the_public_name_moves_last(existing: str | None, published: list[str]) -> None:
+    plan = steps.load(TARGET, "select 1", MARKER, StreamTableConfig(), existing)
+    assert isinstance(plan[0], Commit)
+    assert [words(step) for step in plan[1:]] == published
+
+
+def test_an_exposed_table_is_replaced_in_one_commit() -> None:
+    target = Target(PUBLIC, PUBLIC, COLUMNS[:1])
+    plan = steps.load(target, "select 1", MARKER, StreamTableConfig(expose="table"), "table")
+    assert [words(step) for step in plan] == ["CREATE OR REPLACE"]
+
+
+def test_constraints_and_comments_come_before_readers_do() -> None:
+    target = Target(
+        PUBLIC,
+        STORAGE,
+        COLUMNS,
+        Docs("it's", (("sum(x)", "all; of `it`"),)),
+        (Constraint("positive", "x > 0"),),
+    )
+    plan = steps.load(target, "select 1", MARKER, StreamTableConfig(), None)
+    assert [step.sql for step in plan[1:3]] == [
+        "ALTER TABLE `trickle_changes`.`st_5_g2` ADD CONSTRAINT `positive` CHECK (x > 0)",
+        "ALTER TABLE `trickle_changes`.`st_5_g2` ALTER COLUMN `__pgt_out_1` COMMENT 'all; of `it`'",
+    ]
+    assert r"COMMENT 'it\'s'" in plan[3].sql
+
+
+def test_the_user_s_text_runs_as_it_is() -> None:
+    (commit,) = steps.overwrite(TARGET, "select region, sum(x) from t -- end", MARKER)
+    assert commit.sql == (
+        "INSERT OVERWRITE `trickle_changes`.`st_5_g2`\nSELECT * FROM (\nselect region, sum(x) from t -- end\n) "
+        "AS `__pgt_query` (`region`, `__pgt_out_1`)"
+    )
+
+
+def test_layout() -> None:
+    config = StreamTableConfig(partition_by=("REGION",), location_root="/lake/", tblproperties=(("a", "b"),))
+    plan = steps.load(TARGET, "select 1", MARKER, config, None)
+    assert "PARTITIONED BY (`region`)" in plan[0].sql
+    assert "LOCATION '/lake/st_5_g2'" in plan[0].sql
+    clustered = steps.load(TARGET, "select 1", MARKER, StreamTableConfig(liquid_clustered_by=("sum(x)",)), None)
+    assert "CLUSTER BY (`__pgt_out_1`)" in clustered[0].sql
+
+
+def test_a_commit_takes_its_settings_back() -> None:
+    before, after = delta.marked(MARKER)
+    assert before[0].startswith("SET `spark.databricks.delta.commitInfo.userMetadata` = `{")
+    assert before[1:] == (
+        "SET `spark.databricks.delta.write.txnAppId` = `trickle_5`",
+        "SET `spark.databricks.delta.write.txnVersion` = `2`",
+    )
+    assert [statement.split()[1] for statement in after] == [delta.METADATA, delta.APP, delta.BATCH]
+
+
+def test_dropping_takes_the_public_name_first() -> None:
+    plan = steps.drop(PUBLIC, "view", [STORAGE])
+    assert [words(step) for step in plan] == ["DROP VIEW IF", "DROP TABLE IF"]
+    assert [step.sql for step in steps.drop(PUBLIC, "table", [PUBLIC])] == ["DROP TABLE IF EXISTS `shop`.`totals`"]
