@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import threading
 from dataclasses import dataclass
@@ -130,11 +129,14 @@ def _launch(credentials: TrickleCredentials) -> Embedded:
 
 
 def _silence_pyspark() -> None:
-    """PySpark prints each failed statement as a line of JSON with the whole stack; dbt tells the failure."""
-    from pyspark.logger import PySparkLogger
+    """PySpark prints each failed statement as a line of JSON with the whole stack; dbt tells the failure.
 
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+    Its loggers' level would not do: it asks Spark for the message first. Spark does not know the classes
+    of Delta's errors, and its "Cannot find main error class" would take the place of the error itself.
+    """
+    from pyspark.errors import PySparkException
+
+    PySparkException._log_exception = lambda self: None  # type: ignore[method-assign]
 
 
 def defaults(home: Path, paths: list[Path]) -> dict[str, str]:
