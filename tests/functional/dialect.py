@@ -11,7 +11,7 @@ import yaml
 
 _TO_SPARK = (
     # Spark has one catalog here, and dbt-spark leaves it out of every name.
-    (re.compile(r"\{\{ ?target\.database ?\}\}\.|\{database\}\."), ""),
+    (re.compile(r"\{\{ ?target\.database ?\}\}\.|(?:\{database\}|\bNone)\."), ""),
     (re.compile(r"\btimestamp without time zone\b", re.IGNORECASE), "timestamp"),
     (re.compile(r"\btext\b", re.IGNORECASE), "string"),
 )
