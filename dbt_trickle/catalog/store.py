@@ -11,7 +11,7 @@ from typing import Any
 from dbt_trickle.catalog import tables
 from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
 from dbt_trickle.errors import WarehouseError
-from dbt_trickle.names import literal
+from dbt_trickle.names import Relation, literal
 
 _sequence = itertools.count()
 
@@ -29,12 +29,13 @@ class Catalog:
 
     version: int
     stream_tables: Mapping[int, StreamTable] = field(default_factory=dict)
-    unclosed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # invocation → its stream tables
+    # invocation → its stream tables and their public names
+    unclosed: Mapping[str, Mapping[int, Relation]] = field(default_factory=dict)
 
     @property
-    def in_doubt(self) -> frozenset[int]:
+    def in_doubt(self) -> Mapping[int, Relation]:
         """Stream tables that an invocation which was never closed may have moved."""
-        return frozenset(number for numbers in self.unclosed.values() for number in numbers)
+        return {number: public for planned in self.unclosed.values() for number, public in planned.items()}
 
 
 def read_query(catalog_schema: str) -> str:
@@ -49,7 +50,7 @@ def read_query(catalog_schema: str) -> str:
 def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
     version = 0
     stream_tables: dict[int, StreamTable] = {}
-    unclosed: dict[str, tuple[int, ...]] = {}
+    unclosed: dict[str, Mapping[int, Relation]] = {}
     for row in rows:
         if not row["payload"]:
             continue  # dropped
@@ -57,7 +58,7 @@ def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
         if row["kind"] == tables.META and row["key"] == "schema_version":
             version = int(payload)
         elif row["kind"] == tables.INVOCATION and payload["state"] == "OPEN":
-            unclosed[row["key"]] = tuple(payload["stream_tables"])
+            unclosed[row["key"]] = {int(n): Relation(tuple(p)) for n, p in payload["stream_tables"].items()}
         elif row["kind"] == tables.STREAM_TABLE:
             table = StreamTable.from_row(payload)
             stream_tables[table.pgt_id] = table
@@ -98,9 +99,14 @@ def refresh(row: Refresh) -> Entry:
     return Entry(tables.HISTORY, row.refresh_id, _json(row.to_row()))
 
 
-def invocation(invocation_id: str, state: str, numbers: Sequence[int]) -> Entry:
-    payload = {"state": state, "stream_tables": list(numbers) if state == "OPEN" else []}
-    return Entry(tables.INVOCATION, invocation_id, _json(payload))
+def opened(invocation_id: str, planned: Mapping[int, Relation]) -> Entry:
+    """With the public names: of a stream table that is being created, the catalog knows nothing else."""
+    names = {str(number): list(public.parts) for number, public in planned.items()}
+    return Entry(tables.INVOCATION, invocation_id, _json({"state": "OPEN", "stream_tables": names}))
+
+
+def closed(invocation_id: str) -> Entry:
+    return Entry(tables.INVOCATION, invocation_id, _json({"state": "CLOSED", "stream_tables": {}}))
 
 
 def schema_version() -> Entry:

@@ -26,6 +26,7 @@ class Commit:
 @dataclass(frozen=True)
 class Statement:
     sql: str
+    publishes: bool = False  # moves the public name: only where no other run has moved it meanwhile
 
 
 Step = Commit | Statement
@@ -66,7 +67,11 @@ class Target:
 
 
 def load(
-    target: Target, query: str, marker: Marker, config: StreamTableConfig, existing: str | None
+    target: Target,
+    query: str,
+    marker: Marker,
+    config: StreamTableConfig,
+    existing: str | None,
 ) -> tuple[Step, ...]:
     """A new generation beside the old one; the public name moves when it is complete.
 
@@ -76,7 +81,7 @@ def load(
         target.storage,
         query,
         columns=target.stored,
-        properties=dict(target.properties),
+        properties={**dict(target.properties), **constraints(target)},
         partition_by=[_stored_name(target, name) for name in config.partition_by],
         cluster_by=[_stored_name(target, name) for name in config.liquid_clustered_by],
         location=_location(config, target.storage),
@@ -84,10 +89,9 @@ def load(
     if not target.is_view:
         # One atomic replace. A view in its way must go first; nothing can swap a view for a table.
         before = (Statement(f"DROP VIEW {target.public.sql}"),) if existing in ("view", "ours") else ()
-        return (*before, Commit(create, target.storage, marker), *constraints(target), *comments(target))
+        return (*before, Commit(create, target.storage, marker), *comments(target))
     return (
         Commit(create, target.storage, marker),
-        *constraints(target),
         *comments(target),
         *publish(target, existing),
     )
@@ -116,14 +120,14 @@ def publish(target: Target, existing: str | None) -> tuple[Step, ...]:
     if existing in ("ours", "view"):
         comment = f", 'comment' = {literal(target.docs.relation)}" if target.docs.relation is not None else ""
         return (
-            Statement(f"ALTER VIEW {target.public.sql} AS {select}"),
+            Statement(f"ALTER VIEW {target.public.sql} AS {select}", publishes=True),
             Statement(f"ALTER VIEW {target.public.sql} SET TBLPROPERTIES ({rows}{comment})"),
         )
-    drop = (Statement(f"DROP TABLE {target.public.sql}"),) if existing == "table" else ()
+    drop = (Statement(f"DROP TABLE {target.public.sql}", publishes=True),) if existing == "table" else ()
     comment = f" COMMENT {literal(target.docs.relation)}" if target.docs.relation is not None else ""
     return (
         *drop,
-        Statement(f"CREATE VIEW {target.public.sql}{comment} TBLPROPERTIES ({rows}) AS {select}"),
+        Statement(f"CREATE VIEW {target.public.sql}{comment} TBLPROPERTIES ({rows}) AS {select}", publishes=True),
     )
 
 
@@ -152,12 +156,10 @@ def comments(target: Target) -> tuple[Statement, ...]:
     return tuple(steps)
 
 
-def constraints(target: Target) -> tuple[Statement, ...]:
-    """Delta checks them on the rows that are there and on every later commit."""
-    return tuple(
-        Statement(f"ALTER TABLE {target.storage.sql} ADD CONSTRAINT {quote(c.name)} CHECK ({c.expression})")
-        for c in target.constraints
-    )
+def constraints(target: Target) -> dict[str, str]:
+    """Properties of the creating commit, so that rows that break one are never there: for ADD CONSTRAINT
+    they would be, where the storage is what readers see, and a run that died before it would leave none."""
+    return {f"delta.constraints.{c.name.lower()}": c.expression for c in target.constraints}
 
 
 def view_query(columns: Sequence[Column], storage: str) -> str:

@@ -5,6 +5,7 @@ began, another one how it ended. An invocation that was never closed tells the n
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +13,7 @@ from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
+from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
 from dbt_trickle.run import recover
 from dbt_trickle.run.session import Session, is_missing
@@ -28,6 +30,7 @@ class Outcome:
     statements: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     events: tuple[store.Entry, ...] = ()
+    moved: bool = False  # readers were led to another storage
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Planned:
 
     pgt_id: int
     refresh_id: str
+    public: Relation
 
 
 @dataclass
@@ -109,9 +113,14 @@ class Invocation:
                 self._opened[plan.pgt_id] = Refresh(
                     plan.refresh_id, plan.pgt_id, self.invocation_id, now, action="", status="RUNNING"
                 )
-            entries = [store.invocation(self.invocation_id, "OPEN", list(self._opened))]
+            entries = [store.opened(self.invocation_id, {plan.pgt_id: plan.public for plan in planned})]
             entries += [store.refresh(row) for row in self._opened.values()]
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, [*settled, *entries]))
+
+    def is_pending(self, number: int) -> bool:
+        """Announced, and its end not told yet."""
+        with self._guard:
+            return number in self._opened and number not in self._outcomes
 
     def running(self, number: int) -> Refresh:
         with self._guard:
@@ -135,6 +144,12 @@ class Invocation:
             self._states.pop(number, None)
             self._outcomes.pop(number, None)
             self._dropped.append(number)
+
+    def look_again(self, session: Session, number: int, public: Relation) -> StreamTable | None:
+        """Another run has moved it: its state as its storage tells."""
+        current = self._rolled_forward(session, number, public)
+        self.sources.forget(public)
+        return current
 
     @property
     def has_news(self) -> bool:
@@ -160,11 +175,11 @@ class Invocation:
                 entries.append(store.refresh(outcome.refresh))
                 entries += outcome.events
                 if outcome.state is not None:
-                    entries.append(store.stream_table(outcome.state))
+                    entries.append(store.stream_table(self._as_shown(session, outcome, outcome.state)))
                 if outcome.dependencies is not None:
                     entries.append(store.dependencies(number, outcome.dependencies))
             if self._opened:
-                entries.append(store.invocation(self.invocation_id, "CLOSED", ()))
+                entries.append(store.closed(self.invocation_id))
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, entries))
             self._opened.clear()
             self._dropped.clear()
@@ -177,26 +192,44 @@ class Invocation:
         if self._catalog.version == tables.SCHEMA_VERSION:
             return
         for statement in tables.create_statements(self.settings.catalog_schema, self.settings.change_schema):
-            session.execute(statement)
+            recover.despite_others(session, statement)
         if 0 < self._catalog.version < tables.SCHEMA_VERSION:
             for statement in tables.upgrade_statements(self.settings.catalog_schema):
                 session.execute(statement)
         session.execute(store.append(self.settings.catalog_schema, self.invocation_id, [store.schema_version()]))
+
+    def _as_shown(self, session: Session, outcome: Outcome, state: StreamTable) -> StreamTable:
+        """Of two runs that both lead readers on, the last one counts: which of them that is, the name tells."""
+        if not outcome.moved:
+            return state
+        schema, number = self.settings.change_schema, state.pgt_id
+        return recover.roll_forward(session, schema, number, state.public, state, self.clock()) or state
+
+    def _rolled_forward(self, session: Session, number: int, public: Relation) -> StreamTable | None:
+        schema, before = self.settings.change_schema, self.state(number)
+        current = recover.roll_forward(session, schema, number, public, before, self.clock())
+        if current is not None:
+            with self._guard:
+                self._states[number] = current
+        return current
 
     def _settle_doubts(self, session: Session) -> list[store.Entry]:
         """What an invocation that died left behind: its storages know what it had committed."""
         if self._catalog is None or not self._catalog.unclosed:
             return []
         entries: list[store.Entry] = []
-        for number in sorted(self._catalog.in_doubt):
-            state = self._states.get(number)
-            if state is None:
-                continue  # it had not been created in the catalog: the next refresh creates it
-            current = recover.roll_forward(session, state)
-            if current != state:
-                self._states[number] = current
+        committed: dict[str, dict[int, tuple[Commit, Marker]]] = defaultdict(dict)
+        for number, public in sorted(self._catalog.in_doubt.items()):
+            before = self._states.get(number)
+            current = self._rolled_forward(session, number, public)
+            if current is None:
+                continue  # nothing of it is served: the next refresh creates it
+            if current != before:
                 entries.append(store.stream_table(current))
+            if current.is_populated:
+                for commit, marker in recover.marked_commits(session, current.storage, number):
+                    committed[marker.run].setdefault(number, (commit, marker))
         for dead in self._catalog.unclosed:
-            entries += recover.close_rows(session, self.settings.catalog_schema, dead, self.clock())
-            entries.append(store.invocation(dead, "CLOSED", ()))
+            entries += recover.close_rows(session, self.settings.catalog_schema, dead, committed[dead], self.clock())
+            entries.append(store.closed(dead))
         return entries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +12,10 @@ from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import ACTIVE, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import Commit, Marker
+from dbt_trickle.formats.base import Commit, Marker, frontier_json
 from dbt_trickle.names import Relation, literal
-from dbt_trickle.run.session import Session, is_missing
+from dbt_trickle.run import retire
+from dbt_trickle.run.session import Session, is_conflict, is_missing, is_not_versioned
 
 HISTORY_DEPTH = 50
 
@@ -23,7 +25,7 @@ def marked_commits(session: Session, storage: Relation, pgt_id: int) -> list[tup
     try:
         rows = session.query(delta.history(storage, HISTORY_DEPTH))
     except WarehouseError as problem:
-        if is_missing(problem):
+        if is_missing(problem) or is_not_versioned(problem):
             return []
         raise
     commits = (delta.commit_of(row) for row in rows)
@@ -35,18 +37,27 @@ def last_marked(session: Session, storage: Relation, pgt_id: int) -> tuple[Commi
     return next(iter(marked_commits(session, storage, pgt_id)), None)
 
 
-def roll_forward(session: Session, state: StreamTable) -> StreamTable:
-    """The state as the storage that readers see has it."""
-    live = serving_storage(session, state.public) or state.storage_or_none
-    if live is None:
-        return state
-    found = last_marked(session, live, state.pgt_id)
-    if found is None:
+def roll_forward(
+    session: Session, change_schema: str, number: int, public: Relation, state: StreamTable | None, now: str
+) -> StreamTable | None:
+    """The state as the storage that readers see has it; the catalog's where that cannot be told."""
+    live = serving_storage(session, public, number)
+    found = last_marked(session, live, number) if live is not None else None
+    if live is None or found is None:
         return state
     commit, marker = found
-    if marker.batch == state.batch and str(live) == state.storage_relation:
+    if state is not None and (state.batch, state.storage_relation) == (marker.batch, str(live)):
         return state
-    return apply_marker(state, live, commit, marker)
+    base = state or StreamTable(
+        number,
+        public.schema,
+        public.identifier,
+        str(marker.definition["dbt_unique_id"]),
+        created_at=commit.committed_at,
+    )
+    # Descriptions are stored by statements after the commit: whether they were, nobody knows.
+    current = replace(apply_marker(base, live, commit, marker), docs="", updated_at=now)
+    return retire.retire(current, generations(session, change_schema, number), now)
 
 
 def apply_marker(state: StreamTable, storage: Relation, commit: Commit, marker: Marker) -> StreamTable:
@@ -71,21 +82,40 @@ def apply_marker(state: StreamTable, storage: Relation, commit: Commit, marker: 
     )
 
 
-def serving_storage(session: Session, public: Relation) -> Relation | None:
-    """The storage that the public view reads; none where it is no view of ours."""
+_SHOWN = re.compile(r"FROM `((?:[^`]|``)+)`\.`(st_(\d+)_g\d+)`\s*$")
+
+
+def serving_storage(session: Session, public: Relation, number: int) -> Relation | None:
+    """The storage that readers see: what the view's text says, or the table under the public name itself.
+
+    Not its properties: those are set after the text, and a run can die in between.
+    """
     try:
-        rows = session.query(f"SHOW TBLPROPERTIES {public.sql}")
+        rows = session.query(f"DESCRIBE TABLE EXTENDED {public.sql}")
     except WarehouseError as problem:
         if is_missing(problem):
             return None
         raise
-    properties = {row["key"]: row["value"] for row in rows}
-    name = properties.get("trickle.storage")
-    return Relation(tuple(name.split(".", 1))) if name else None
+    text = next((str(row["data_type"]) for row in reversed(rows) if row["col_name"] == "View Text"), None)
+    if text is None:
+        return public
+    found = _SHOWN.search(text)
+    if found is None or int(found.group(3)) != number:
+        return None
+    return Relation.of(found.group(1).replace("``", "`"), found.group(2))
 
 
-def close_rows(session: Session, catalog_schema: str, invocation_id: str, now: str) -> list[store.Entry]:
-    """The RUNNING rows of an invocation that died become FAILED; should it live after all, its own close wins."""
+def close_rows(
+    session: Session,
+    catalog_schema: str,
+    invocation_id: str,
+    committed: Mapping[int, tuple[Commit, Marker]],
+    now: str,
+) -> list[store.Entry]:
+    """The RUNNING rows of an invocation that died: COMPLETED where its commit is found, else FAILED.
+
+    Should it live after all, its own close wins.
+    """
     rows = session.query(
         f"SELECT max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
         f"WHERE kind = {literal(tables.HISTORY)} AND invocation_id = {literal(invocation_id)} GROUP BY key"
@@ -93,14 +123,43 @@ def close_rows(session: Session, catalog_schema: str, invocation_id: str, now: s
     entries = []
     for row in rows:
         found = json.loads(row["payload"])
-        if found["status"] == "RUNNING":
+        if found["status"] != "RUNNING":
+            continue
+        if found["pgt_id"] in committed:
+            found |= _as_committed(*committed[found["pgt_id"]])
+        else:
             found |= {
                 "status": "FAILED",
                 "end_time": now,
                 "error_message": "the run ended without closing (killed?)",
             }
-            entries.append(store.Entry(tables.HISTORY, found["refresh_id"], json.dumps(found)))
+        entries.append(store.Entry(tables.HISTORY, found["refresh_id"], json.dumps(found)))
     return entries
+
+
+def _as_committed(commit: Commit, marker: Marker) -> dict[str, Any]:
+    return {
+        "status": "COMPLETED",
+        "action": marker.action,
+        "reason": marker.reason,
+        "batch": marker.batch,
+        "data_timestamp": marker.data_timestamp,
+        "end_time": commit.committed_at,
+        "rows_inserted": commit.rows_written,
+        "rows_deleted": marker.rows_before,
+        "delta_rows": commit.rows_written + marker.rows_before,
+        "frontier_to": frontier_json(marker.frontier),
+    }
+
+
+def despite_others(session: Session, statement: str) -> None:
+    """IF NOT EXISTS looks and then creates: of two processes at once one may fail in between, and only once."""
+    try:
+        session.execute(statement)
+    except WarehouseError as problem:
+        if not is_conflict(problem):
+            raise
+        session.execute(statement)
 
 
 def generations(session: Session, change_schema: str, pgt_id: int) -> dict[int, Relation]:

@@ -13,16 +13,19 @@ from dbt_trickle.run import outcomes, recover, work
 from dbt_trickle.run.columns import describe_query
 from dbt_trickle.run.invocation import Invocation, Outcome
 from dbt_trickle.run.request import Request
-from dbt_trickle.run.session import Session
+from dbt_trickle.run.session import Session, is_conflict
 from dbt_trickle.run.situation import Phases, Situation
 from dbt_trickle.run.sources import PinnedQuery
 from dbt_trickle.tree import fingerprint
+
+# Of two runs at once, the slower one looks again; a third time only if yet another one came between.
+ATTEMPTS = 3
 
 
 def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     """Every outcome is remembered for the catalog, a failure too; then the failure goes on to dbt."""
     try:
-        outcome = _refresh(request, session, run)
+        outcome = _with_others(request, session, run)
     except TrickleError as problem:
         fail(run, request.pgt_id, problem)
         raise problem.about(request.name) from problem
@@ -32,6 +35,19 @@ def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
 
 def fail(run: Invocation, pgt_id: int, problem: TrickleError) -> None:
     run.finish(outcomes.failed(run, pgt_id, problem))
+
+
+def _with_others(request: Request, session: Session, run: Invocation) -> Outcome:
+    """Where another run was faster, this one goes on from what that run has committed."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _refresh(request, session, run)
+        except WarehouseError as problem:
+            if not is_conflict(problem):
+                raise
+        if (state := run.look_again(session, request.pgt_id, request.public)) is not None:
+            request = replace(request, existing=state.expose)
+    return _refresh(request, session, run)
 
 
 def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:

@@ -104,7 +104,9 @@ def _from_storages(
         str(marker.definition["pgt_name"]),
         str(marker.definition["dbt_unique_id"]),
     )
-    serving = recover.serving_storage(session, base.public)
+    serving = recover.serving_storage(session, base.public, number)
+    if serving == base.public:
+        return None  # a table of its own: what is here are generations from when it was a view
     live = next((g for g, s in generations.items() if s == serving and g in marked), newest)
     commit, marker = marked[live]
     if known is not None and (known.batch, known.generation) == (marker.batch, live):

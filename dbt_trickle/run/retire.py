@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -13,13 +14,10 @@ from dbt_trickle.run.session import Session
 GRACE = timedelta(hours=1)
 
 
-def retire(state: StreamTable, before: StreamTable | None, now: str) -> StreamTable:
-    """The generation that was served until now waits for its last readers."""
-    if before is None or before.storage_relation in ("", state.storage_relation):
-        return state
-    if before.storage == before.public:
-        return state  # it stood under the public name itself, and was replaced there
-    return replace(state, retired=(*before.retired, (before.generation, now)))
+def retire(state: StreamTable, generations: Iterable[int], now: str) -> StreamTable:
+    """What was served until now, and what a dead run left, waits for its last readers."""
+    waiting = {generation for generation, _ in state.retired} | {state.generation}
+    return replace(state, retired=(*state.retired, *((g, now) for g in sorted(generations) if g not in waiting)))
 
 
 def sweep(session: Session, state: StreamTable, change_schema: str, now: str) -> StreamTable:

@@ -29,6 +29,27 @@ def is_missing(problem: WarehouseError) -> bool:
     return any(word in problem.what for word in MISSING)
 
 
+CONFLICTS = (
+    "DELTA_CONCURRENT",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_PROTOCOL_CHANGED",
+    "DELTA_TABLE_ALREADY_EXISTS",
+    "TABLE_OR_VIEW_ALREADY_EXISTS",
+    "SCHEMA_ALREADY_EXISTS",
+    "ConcurrentTransactionException",
+    "ConcurrentAppendException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentWriteException",
+    "MetadataChangedException",
+    "ProtocolChangedException",
+)
+
+
+def is_conflict(problem: WarehouseError) -> bool:
+    """Somebody else was faster; what they did is there now, so that looking again helps."""
+    return problem.code == "TRK-303" or any(word in problem.what for word in CONFLICTS)
+
+
 def is_a_view(problem: WarehouseError) -> bool:
     return "EXPECT_TABLE_NOT_VIEW" in problem.what
 

@@ -29,14 +29,15 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> O
     marker = _marker(here, decision, base, generation, columns)
     target = here.request.target(storage, columns)
     if decision.work is Work.LOAD:
-        plan = steps.load(target, here.pinned.text, marker, here.request.config, here.request.standing(base))
+        standing = here.request.standing(base)
+        plan = steps.load(target, here.pinned.text, marker, here.request.config, standing)
     else:
         plan = steps.overwrite(target, here.pinned.text, marker)
     here.phases.lap("plan")
-    done = run_steps(here.session, plan)
+    done, commit = run_steps(here, plan)
     here.phases.lap("execute")
-    commit = _committed(here.session, storage, marker)
-    here.phases.lap("confirm")
+    if commit is None:
+        raise TrickleBug("a plan without a commit")
 
     now = here.run.clock()
     state = replace(
@@ -48,7 +49,7 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> O
         suspended_by=None,
     )
     if decision.work is Work.LOAD:
-        state = retire.retire(state, here.before, now)
+        state = retire.retire(state, _generations(here), now)
     else:
         state, described = update_docs(here, replace(state, docs=base.docs))
         done += described
@@ -73,6 +74,7 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> O
         state,
         dependencies(here.request.pgt_id, here.pinned),
         statements=done,
+        moved=decision.work is Work.LOAD,
     )
 
 
@@ -81,7 +83,7 @@ def stand_in(here: Situation, decision: Decision, columns: tuple[Column, ...]) -
     base = _base(here)
     generation, storage = _next_generation(here, base)
     target = here.request.target(storage, columns)
-    done = run_steps(here.session, steps.placeholder(target, here.pinned.text, here.request.standing(base)))
+    done, _ = run_steps(here, steps.placeholder(target, here.pinned.text, here.request.standing(base)))
     state = replace(
         base,
         **here.request.settings(),
@@ -90,7 +92,7 @@ def stand_in(here: Situation, decision: Decision, columns: tuple[Column, ...]) -
         expose=here.request.config.expose,
         updated_at=here.now,
     )
-    state = retire.retire(state, here.before, here.now)
+    state = retire.retire(state, _generations(here), here.run.clock())
     row = replace(
         here.row,
         action=decision.action,
@@ -108,20 +110,42 @@ def update_docs(here: Situation, state: StreamTable) -> tuple[StreamTable, tuple
     if wanted == state.docs:
         return state, ()
     plan = steps.describe(here.request.target(state.storage, state.columns))
-    return replace(state, docs=wanted), run_steps(here.session, plan)
+    return replace(state, docs=wanted), run_steps(here, plan)[0]
 
 
-def run_steps(session: Session, plan: tuple[steps.Step, ...]) -> tuple[str, ...]:
-    """Executes in order; a commit's settings are taken back whatever happens, or a hook would inherit them."""
+def run_steps(here: Situation, plan: tuple[steps.Step, ...]) -> tuple[tuple[str, ...], Commit | None]:
+    """Executes in order; what follows a commit is only done when it was this run that made it."""
+    commit = None
     for step in plan:
-        if isinstance(step, steps.Statement):
-            session.execute(step.sql)
-        else:
-            _run_commit(session, step)
-    return tuple(step.sql for step in plan)
+        match step:
+            case steps.Statement(sql, publishes):
+                if publishes:
+                    _require_unmoved(here)
+                here.session.execute(sql)
+            case steps.Commit(_, storage, marker):
+                _run_commit(here.session, step)
+                here.phases.lap("execute")
+                commit = _committed(here.session, storage, marker)
+                here.phases.lap("confirm")
+    return tuple(step.sql for step in plan), commit
+
+
+def _require_unmoved(here: Situation) -> None:
+    """The name must not go back from what another run has made it show since this one looked."""
+    public = here.request.public
+    shown = recover.serving_storage(here.session, public, here.request.pgt_id)
+    if shown is None or shown in (public, here.before.storage_or_none if here.before else None):
+        return
+    if recover.last_marked(here.session, shown, here.request.pgt_id) is not None:  # else a stand-in
+        raise WarehouseError(
+            "TRK-303",
+            f"another run has made {shown} what it shows",
+            remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
+        )
 
 
 def _run_commit(session: Session, step: steps.Commit) -> None:
+    """A commit's settings are taken back whatever happens, or a hook would inherit them."""
     before, after = delta.marked(step.marker)
     mode = str(session.query(f"SET {delta.OVERWRITE_MODE}")[0]["value"])
     if mode.lower() == "dynamic":
@@ -163,11 +187,14 @@ def _marker(
 def _next_generation(here: Situation, base: StreamTable) -> tuple[int, Relation]:
     """Above every storage that exists, a dead run's too: what a reader may see is never replaced."""
     schema = here.run.settings.change_schema
-    found = recover.generations(here.session, schema, base.pgt_id)
-    generation = max([base.generation, *found]) + 1
+    generation = max([base.generation, *_generations(here)]) + 1
     if here.request.config.expose == "table":
         return generation, here.request.public
     return generation, names.storage(schema, base.pgt_id, generation)
+
+
+def _generations(here: Situation) -> list[int]:
+    return list(recover.generations(here.session, here.run.settings.change_schema, here.request.pgt_id))
 
 
 def _committed(session: Session, storage: Relation, marker: Marker) -> Commit:

@@ -56,7 +56,10 @@ class TrickleAdapter(SparkAdapter):
         try:
             run = self._run()
             planned = requests.selected(graph, selected) or [model]
-            run.open(session, [Planned(requests.number_of(n), str(uuid.uuid4())) for n in planned])
+            run.open(
+                session,
+                [Planned(requests.number_of(n), str(uuid.uuid4()), requests.public_relation(n)) for n in planned],
+            )
         except TrickleError as problem:
             raise DbtRuntimeError(str(problem)) from problem
         public = requests.public_relation(model)

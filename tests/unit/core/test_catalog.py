@@ -14,6 +14,7 @@ from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import Column, Dependency, Refresh, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats.base import Marker, SourceVersion
+from dbt_trickle.names import Relation
 
 VERSION = SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 7, "then")
 TABLE = StreamTable(
@@ -43,8 +44,8 @@ def test_a_dropped_one_does_not() -> None:
 
 
 def test_an_open_invocation_puts_its_stream_tables_in_doubt() -> None:
-    rows = [row(store.invocation("a", "OPEN", [5, 6])), row(store.invocation("b", "CLOSED", []))]
-    assert store.parse(rows).in_doubt == {5, 6}
+    planned = {5: TABLE.public, 6: Relation.of("shop", "other")}
+    assert store.parse([row(store.opened("a", planned)), row(store.closed("b"))]).in_doubt == planned
 
 
 def test_a_newer_catalog_is_refused() -> None:
