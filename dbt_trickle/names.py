@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import xxhash
@@ -12,6 +13,7 @@ RESERVED_PREFIX = "__pgt_"
 LONGEST_IDENTIFIER = 255
 # What a Delta column may not be called without column mapping.
 UNSTORABLE = frozenset(" ,;{}()\n\t=")
+_IN_A_NAME = re.compile("[A-Za-z0-9_]")
 
 
 def quote(identifier: str) -> str:
@@ -64,7 +66,7 @@ class Relation:
 
 
 def check_public_name(relation: Relation, model: str) -> None:
-    """Refuse what the metastore or Spark's own text substitution would garble later."""
+    """Refuse here what Spark's session catalog would refuse only when all rows have been computed."""
     for part in relation.parts:
         if len(part) > LONGEST_IDENTIFIER:
             raise ConfigError(
@@ -73,11 +75,11 @@ def check_public_name(relation: Relation, model: str) -> None:
                 model=model,
                 remedy=f"Use a name or alias of at most {LONGEST_IDENTIFIER} characters.",
             )
-        bad = next((c for c in part if c in "/.$" or ord(c) < 32), None)
+        bad = next((c for c in part if not _IN_A_NAME.match(c)), None)
         if bad is not None:
             raise ConfigError(
                 "TRK-105",
-                f"the name {part!r} contains {bad!r}, which Spark's catalog cannot store or would replace",
+                f"the name {part!r} contains {bad!r}, and Spark's catalog takes letters (a–z), digits and _ only",
                 model=model,
                 remedy="Set an `alias` or `schema` without it.",
             )

@@ -8,14 +8,14 @@ from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import CommandError, WarehouseError
-from dbt_trickle.names import Relation
+from dbt_trickle.names import Relation, literal
 from dbt_trickle.plan import steps
 from dbt_trickle.run import recover
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.session import Session, is_missing
 
 
-def after_other_materialization(session: Session, run: Invocation, relation: Relation) -> None:
+def after_other_materialization(session: Session, run: Invocation, relation: Relation, built: bool) -> None:
     """Another materialization has run for this name. If it replaced a stream table, its storages go.
 
     Only if: a failed build leaves the stream table serving, and then nothing may be dropped.
@@ -23,23 +23,30 @@ def after_other_materialization(session: Session, run: Invocation, relation: Rel
     run.sources.forget(relation)
     run.load(session)
     table = run.stream_table_at(relation)
-    if table is None or _still_ours(session, table):
+    if table is None:
         return
+    if ours := _ours(session, table):
+        if not built or table.expose == "view":
+            return
+        # An incremental model goes on with the table that it finds: the table stays, and is the model's now.
+        names = ", ".join(literal(key) for key in ours)
+        session.execute(f"ALTER TABLE {table.public.sql} UNSET TBLPROPERTIES IF EXISTS ({names})")
     for storage in storages(session, run.settings, table):
         if storage != table.public:
             session.execute(f"DROP TABLE IF EXISTS {storage.sql}")
     run.forget(table.pgt_id)
 
 
-def _still_ours(session: Session, table: StreamTable) -> bool:
+def _ours(session: Session, table: StreamTable) -> list[str]:
+    """The properties that make what has the public name this stream table."""
     try:
         rows = session.query(f"SHOW TBLPROPERTIES {table.public.sql}")
     except WarehouseError as problem:
         if is_missing(problem):
-            return False
+            return []
         raise
-    properties = {row["key"]: row["value"] for row in rows}
-    return properties.get("trickle.pgt_id") == str(table.pgt_id)
+    properties = {row["key"]: row["value"] for row in rows if row["key"].startswith("trickle.")}
+    return sorted(properties) if properties.get("trickle.pgt_id") == str(table.pgt_id) else []
 
 
 def storages(session: Session, settings: ProjectSettings, table: StreamTable) -> list[Relation]:

@@ -1,6 +1,7 @@
 {#- A stream table: hooks and dbt's own duties here, everything else in dbt_trickle (run/refresh.py). -#}
 {% materialization stream_table, adapter='trickle', supported_languages=['sql'] %}
   {%- set existing = load_relation(this) -%}
+  {%- do adapter.announce_stream_tables(model, graph, selected_resources) -%}
 
   {{ run_hooks(pre_hooks) }}
 
@@ -11,7 +12,7 @@
   {%- endif -%}
 
   {%- set done = adapter.refresh_stream_table(
-        model, query, graph, selected_resources,
+        model, query, graph,
         true if flags.EMPTY or flags.SAMPLE else false, should_full_refresh()
   ) -%}
   {%- set target_relation = this.incorporate(type=done.type) -%}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import uuid
 from collections.abc import Mapping
@@ -19,7 +20,8 @@ from dbt.adapters.trickle.connections import TrickleConnectionManager
 from dbt.adapters.trickle.engine_session import AdapterSession
 from dbt.adapters.trickle.response import response_of
 from dbt_trickle import config as configuration
-from dbt_trickle.errors import TrickleError
+from dbt_trickle import names
+from dbt_trickle.errors import ModelError, TrickleError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import leave
 from dbt_trickle.run.invocation import Invocation, Planned
@@ -40,18 +42,11 @@ class TrickleAdapter(SparkAdapter):
         self._invocation: Invocation | None = None
         self._guard = threading.Lock()
 
-    # --- the materialization's one call --------------------------------------------------------
+    # --- the materialization's calls --------------------------------------------------------
 
-    @available.parse(lambda *_, **__: {"response": None, "type": "view", "statements": ""})
-    def refresh_stream_table(
-        self,
-        model: Mapping[str, Any],
-        compiled: str,
-        graph: Mapping[str, Any],
-        selected: list[str],
-        sampled: bool,
-        full_refresh: bool,
-    ) -> dict[str, Any]:
+    @available.parse(lambda *_, **__: None)
+    def announce_stream_tables(self, model: Mapping[str, Any], graph: Mapping[str, Any], selected: list[str]) -> None:
+        """Before anything of a model runs: from here on, whatever goes wrong is in its history."""
         session = AdapterSession(self)
         try:
             run = self._run()
@@ -62,6 +57,17 @@ class TrickleAdapter(SparkAdapter):
             )
         except TrickleError as problem:
             raise DbtRuntimeError(str(problem)) from problem
+
+    @available.parse(lambda *_, **__: {"response": None, "type": "view", "statements": ""})
+    def refresh_stream_table(
+        self,
+        model: Mapping[str, Any],
+        compiled: str,
+        graph: Mapping[str, Any],
+        sampled: bool,
+        full_refresh: bool,
+    ) -> dict[str, Any]:
+        session, run = AdapterSession(self), self._run()
         public = requests.public_relation(model)
         existing = self.get_relation(None, public.schema, public.identifier)  # type: ignore[arg-type]
         try:
@@ -107,19 +113,31 @@ class TrickleAdapter(SparkAdapter):
         return super().pre_model_hook(config)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
-        """A model that is no stream table was written: who reads it next must see it; and if it was a
-        stream table until now, what was behind it goes."""
+        """dbt calls this when a node was built, and also when it could not be."""
         super().post_model_hook(config, context)
+        failure = sys.exc_info()[1]
         node = getattr(config, "model", None)
         materialized = getattr(getattr(node, "config", None), "materialized", None)
-        if materialized in (None, "test", "unit", "ephemeral", "stream_table") or not node.schema:
+        if materialized in (None, "test", "unit", "ephemeral") or not node.schema:
             return
         relation = Relation.of(str(node.schema), str(node.alias))
+        if materialized == "stream_table":
+            if failure is not None:
+                self._note_failure(names.pgt_id(str(node.unique_id), relation), failure)
+            return
+        # Who reads it next must see what was written; and if it was a stream table until now, what was
+        # behind it goes.
         try:
-            leave.after_other_materialization(AdapterSession(self), self._run(), relation)
+            leave.after_other_materialization(AdapterSession(self), self._run(), relation, built=failure is None)
         except (TrickleError, DbtRuntimeError) as problem:
             # The model itself has been built; its outcome must not be lost for a clean-up.
             logger.warning(f"could not look after the former stream table {relation}: {problem}")
+
+    def _note_failure(self, number: int, failure: BaseException) -> None:
+        """Where the refresh had not begun (a pre-hook, the contract's check), nobody else tells the history."""
+        run = self._invocation
+        if run is not None and run.is_pending(number):
+            fail(run, number, ModelError("TRK-211", getattr(failure, "msg", None) or str(failure)))
 
     def cleanup_connections(self) -> None:
         """dbt calls this once, when its run has ended, however it ended."""

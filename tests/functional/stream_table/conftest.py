@@ -3,7 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shop import Shop
+
+pytest.register_assert_rewrite("shop")
+
+from shop import Shop  # noqa: E402 (its assertions are rewritten as it is imported)
 
 
 @pytest.fixture
