@@ -1,0 +1,1 @@
+select * from {{ ref('valid_orders') }} where amount >= 100
