@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Installed from the lock; rewritten whenever the lock or the project's metadata change.
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check fast lock clean format
+.PHONY: demo test soak check fast lock clean format
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -28,6 +28,9 @@ fast: $(STAMP)  ## the tests without Spark
 
 test: $(STAMP)  ## the whole suite; one Spark session serves most of it
 	$(BIN)/pytest -q tests
+
+soak: $(STAMP)  ## crashes, kills and racing readers, many more of them than `make test` has time for
+	TRICKLE_KILLS=50 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 $(BIN)/pytest -q -s tests/faults
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,197 @@
+"""Death before and after every statement of every action; then a run, and all is right.
+
+A case dies at each boundary once, each time as a stream table of its own, so that one run recovers
+all of them and one more shows that nothing is left to do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from crash_cases import ALWAYS, SOAK, Case, boundaries, create_source, storages
+from fault_engine import Death, Mortal, Rows, World
+
+from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.run import recover, repair
+from dbt_trickle.run.session import Session, is_missing
+
+pytestmark = pytest.mark.spark
+
+# Reads as well: they leave the warehouse as it is, so this finds nothing more, but proves just that.
+EVERY_STATEMENT = bool(os.environ.get("TRICKLE_EVERY_STATEMENT"))
+CASES = [*ALWAYS, *(SOAK if EVERY_STATEMENT or os.environ.get("TRICKLE_EVERY_CASE") else ())]
+
+
+@dataclass(frozen=True)
+class Dead:
+    case: Case
+    run: str  # the invocation that died
+    served: bool  # what it had committed was what readers saw
+    where: str
+
+
+class TestDeath:
+    @pytest.fixture(scope="class")
+    def shared(self, connect: Callable[[], Session], catalog: ProjectSettings) -> World:
+        """Most cases share a catalog, which is there already."""
+        world = World.create(connect, catalog)
+        world.run(world.request("other", "SELECT 1 AS a"))
+        return world
+
+    @pytest.mark.parametrize(("kind", "expose"), CASES, ids=[f"{kind.__name__}-{expose}" for kind, expose in CASES])
+    def test_death_at_every_boundary(
+        self, kind: type[Case], expose: str, shared: World, connect: Callable[[], Session]
+    ) -> None:
+        world = World.create(connect) if kind.own_world else shared
+        # What an alive run executes says where there is to die.
+        (trial,) = _prepared(World.create(connect) if kind.own_world else shared, kind, expose, "trial", 1)
+        alive = Mortal(connect(), None, EVERY_STATEMENT)
+        trial.act(alive, trial.world.invocation())
+        lives = boundaries(alive, EVERY_STATEMENT)
+        assert len(lives) > 1, "it would die nowhere"
+
+        cases = _prepared(world, kind, expose, "orders", len(lives))
+        dead = [_die(case, life) for case, life in zip(cases, lives, strict=True)]
+        for one in dead:
+            one.case.recover()
+        for group in _by_catalog(dead):
+            _all_right(group)
+        print(f"{len(dead)} deaths survived")
+
+
+def _prepared(world: World, kind: type[Case], expose: str, name: str, count: int) -> list[Case]:
+    orders = create_source(world, f"{kind.__name__}_{expose}_{name}".lower())
+    cases = [kind(world, expose, orders, number) for number in range(count)]
+    if cases[0].exists:
+        world.run(*(case.request for case in cases))
+    cases[0].move()
+    for case in cases:
+        case.provoke()
+    return cases
+
+
+def _die(case: Case, life: int) -> Dead:
+    old = case.shown() if case.exists else None
+    session = Mortal(case.world.connect(), life, EVERY_STATEMENT)
+    run = case.world.invocation()
+    with pytest.raises(Death) as death:
+        case.act(session, run)
+    last = session.executed[-1] if session.executed else "nothing"
+    where = f"death between {last[:90]!r} and {str(death.value)[:90]!r}"
+    _readers_are_served(case, old, where)
+    return Dead(case, run.invocation_id, _serves(case, run.invocation_id), where)
+
+
+def _readers_are_served(case: Case, old: Rows | None, where: str) -> None:
+    """Old or new; a name that is being made or dropped may be absent, but nothing broken is under it."""
+    try:
+        shown = case.shown()
+    except WarehouseError as problem:
+        assert is_missing(problem) and case.request.public.identifier in str(problem), f"{where}: {problem}"
+        assert old is None or "Drop" in type(case).__name__, f"{where}: {problem}"
+        return
+    if old is not None and shown != old:
+        assert shown == case.world.rows(case.request.query), f"{where}: a reader met {shown}"
+
+
+def _shown_storage(case: Case) -> str | None:
+    """The storage that readers see, from the one thing that they go by."""
+    kind = case.world.kind_of(case.request.public)
+    if kind != "view":
+        return str(case.request.public) if kind else None
+    text = case.world.connect().query(f"SHOW CREATE TABLE {case.request.public.sql}")[0]["createtab_stmt"]
+    return str(text.rsplit("FROM", 1)[1]).replace("`", "").strip().removeprefix("spark_catalog.")
+
+
+def _markers(case: Case, storage: str) -> list[Any]:
+    relation = type(case.request.public)(tuple(storage.split(".")))
+    return recover.marked_commits(case.world.connect(), relation, case.request.pgt_id)
+
+
+def _serves(case: Case, run: str) -> bool:
+    storage = _shown_storage(case)
+    return storage is not None and any(marker.run == run for _, marker in _markers(case, storage)[:1])
+
+
+def _by_catalog(dead: list[Dead]) -> list[list[Dead]]:
+    groups = defaultdict(list)
+    for one in dead:
+        groups[one.case.world.settings.catalog_schema].append(one)
+    return list(groups.values())
+
+
+def _all_right(dead: list[Dead]) -> None:
+    """One run recovers all of them; what is wrong is told of all."""
+    world = dead[0].case.world
+    world.run(*(one.case.request for one in dead))
+    states, wanted, history = world.states(), {}, world.history()
+    wrong = []
+    for one in dead:
+        request = one.case.request
+        if request.query not in wanted:
+            wanted[request.query] = world.rows(request.query)
+        try:
+            assert one.case.shown() == wanted[request.query]
+            state = states.get(request.pgt_id)
+            assert state is not None
+            _agrees_with_its_storage(one.case, state)
+            _history_is_true(one, [row for row in history if row["pgt_id"] == request.pgt_id])
+            _nothing_left_over(one.case, state)
+            _described(one.case, state)
+        except (AssertionError, WarehouseError) as problem:
+            wrong.append(f"{one.where}: {problem!s:.1500}")
+    for one, outcome in zip(dead, world.run(*(one.case.request for one in dead)), strict=True):
+        if outcome.refresh.action != "NO_DATA":
+            wrong.append(f"{one.where}: then {outcome.refresh.action} ({outcome.refresh.reason})")
+    assert not wrong, f"{len(wrong)} of {len(dead)}:\n" + "\n".join(wrong)
+
+
+def _agrees_with_its_storage(case: Case, state: StreamTable) -> None:
+    assert state.storage_relation == _shown_storage(case), f"{state.storage_relation} is not what is shown"
+    commit, marker = _markers(case, state.storage_relation)[0]
+    assert (marker.batch, marker.generation, marker.fingerprint) == (state.batch, state.generation, state.fingerprint)
+    assert dict(marker.frontier) == dict(state.frontier)
+    assert commit.rows_written == state.rows
+    assert state.status == "ACTIVE"
+    assert state.is_populated
+
+
+def _history_is_true(one: Dead, rows: list[Mapping[str, Any]]) -> None:
+    assert "RUNNING" not in {row["status"] for row in rows}, rows
+    told = {row["invocation_id"]: row for row in rows}
+    for commit, marker in _markers(one.case, _shown_storage(one.case) or ""):
+        row = told.get(marker.run)
+        assert row is not None, f"no row of {marker.run}"
+        expected = ("COMPLETED", marker.action, marker.batch, commit.rows_written)
+        assert (row["status"], row["action"], row["batch"], row["rows_inserted"]) == expected, row
+    if one.run in told:
+        status = told[one.run]["status"]
+        assert (status == "COMPLETED") == one.served, f"served: {one.served}, {told[one.run]}"
+
+
+def _nothing_left_over(case: Case, state: StreamTable) -> None:
+    world = case.world
+    retired = {f"{world.settings.change_schema}.st_{state.pgt_id}_g{g}" for g, _ in state.retired}
+    left = storages(world, case.request) - {state.storage_relation} - retired
+    if left:
+        models = {case.request.unique_id: case.request.public}
+        found = repair.examine(world.connect(), world.settings, "faults", models, set(), [])
+        assert left <= {str(orphan.relation) for orphan in found.orphans}, left
+
+
+def _described(case: Case, state: StreamTable) -> None:
+    docs, connection = case.request.docs, case.world.connect()
+    rows = connection.query(f"DESCRIBE TABLE EXTENDED {case.request.public.sql}")
+    assert docs.relation in [row["data_type"] for row in rows if row["col_name"] == "Comment"], rows
+    comments = {row["col_name"]: row["comment"] for row in rows}
+    assert all(comments[name] == text for name, text in docs.columns), comments
+    properties = {row["key"]: row["value"] for row in connection.query(f"SHOW TBLPROPERTIES {state.storage.sql}")}
+    for constraint in case.request.constraints:
+        assert properties.get(f"delta.constraints.{constraint.name}") == constraint.expression, properties
