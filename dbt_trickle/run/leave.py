@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from dbt_trickle.catalog import store
@@ -10,7 +11,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import CommandError, WarehouseError
 from dbt_trickle.names import Relation, literal
 from dbt_trickle.plan import steps
-from dbt_trickle.run import recover
+from dbt_trickle.run import recover, request
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.session import Session, is_missing
 
@@ -25,7 +26,12 @@ def after_other_materialization(session: Session, run: Invocation, relation: Rel
     table = run.stream_table_at(relation)
     if table is None:
         return
-    if ours := _ours(session, table):
+    ours = _ours(session, table)
+    if ours is None and not built:
+        # dbt-spark drops a view before it builds a table in its place; the storage is still there.
+        _serve_again(session, table)
+        return
+    if ours:
         if not built or table.expose == "view":
             return
         # An incremental model goes on with the table that it finds: the table stays, and is the model's now.
@@ -37,16 +43,29 @@ def after_other_materialization(session: Session, run: Invocation, relation: Rel
     run.forget(table.pgt_id)
 
 
-def _ours(session: Session, table: StreamTable) -> list[str]:
-    """The properties that make what has the public name this stream table."""
+def _ours(session: Session, table: StreamTable) -> list[str] | None:
+    """The properties that make what has the public name this stream table; none where nothing has it."""
     try:
         rows = session.query(f"SHOW TBLPROPERTIES {table.public.sql}")
     except WarehouseError as problem:
         if is_missing(problem):
-            return []
+            return None
         raise
     properties = {row["key"]: row["value"] for row in rows if row["key"].startswith("trickle.")}
     return sorted(properties) if properties.get("trickle.pgt_id") == str(table.pgt_id) else []
+
+
+def _serve_again(session: Session, table: StreamTable) -> None:
+    """The public view anew, as it was; a table that is exposed itself is only ever replaced in one commit."""
+    if table.expose != "view" or table.storage_or_none is None:
+        return
+    properties = request.ownership(table.pgt_id, table.dbt_unique_id, table.public, table.project)
+    description = json.loads(table.docs)[0] if table.docs else None
+    target = steps.Target(
+        table.public, table.storage, table.columns, steps.Docs(description), (), tuple(sorted(properties.items()))
+    )
+    for step in steps.publish(target, None):
+        session.execute(step.sql)
 
 
 def storages(session: Session, settings: ProjectSettings, table: StreamTable) -> list[Relation]:

@@ -20,10 +20,12 @@ from dbt_trickle.run.session import Session, is_conflict, is_missing, is_not_ver
 HISTORY_DEPTH = 50
 
 
-def marked_commits(session: Session, storage: Relation, pgt_id: int) -> list[tuple[Commit, Marker]]:
+def marked_commits(
+    session: Session, storage: Relation, pgt_id: int, depth: int = HISTORY_DEPTH
+) -> list[tuple[Commit, Marker]]:
     """Our commits, newest first, and what they say; none where there is no such table."""
     try:
-        rows = session.query(delta.history(storage, HISTORY_DEPTH))
+        rows = session.query(delta.history(storage, depth))
     except WarehouseError as problem:
         if is_missing(problem) or is_not_versioned(problem):
             return []
@@ -98,11 +100,17 @@ def serving_storage(session: Session, public: Relation, number: int) -> Relation
         raise
     text = next((str(row["data_type"]) for row in reversed(rows) if row["col_name"] == "View Text"), None)
     if text is None:
-        return public
+        return public if _is_ours(session, public, number) else None
     found = _SHOWN.search(text)
     if found is None or int(found.group(3)) != number:
         return None
     return Relation.of(found.group(1).replace("``", "`"), found.group(2))
+
+
+def _is_ours(session: Session, table: Relation, number: int) -> bool:
+    """A table's properties come with its rows. Its history does not tell: it outlives a CREATE OR REPLACE."""
+    rows = session.query(f"SHOW TBLPROPERTIES {table.sql}")
+    return any((row["key"], row["value"]) == ("trickle.pgt_id", str(number)) for row in rows)
 
 
 def close_rows(

@@ -12,6 +12,7 @@ from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import recover
 from dbt_trickle.run.session import Session, is_missing
+from dbt_trickle.run.sources import dependencies
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,10 @@ def write(session: Session, settings: ProjectSettings, findings: Findings) -> No
         return
     for statement in tables.create_statements(settings.catalog_schema, settings.change_schema):
         session.execute(statement)
-    entries = [store.schema_version(), *(store.stream_table(table) for table in findings.rebuilt)]
+    entries = [store.schema_version()]
+    for table in findings.rebuilt:
+        sources = dependencies(table.pgt_id, table.frontier, table.unversioned)
+        entries += [store.stream_table(table), store.dependencies(table.pgt_id, sources)]
     session.execute(store.append(settings.catalog_schema, "trickle repair", entries))
 
 

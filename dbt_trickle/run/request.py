@@ -75,10 +75,7 @@ class Request:
     def target(self, storage: Relation, columns: tuple[Column, ...]) -> steps.Target:
         properties = {
             **dict(self.config.tblproperties),
-            "trickle.pgt_id": str(self.pgt_id),
-            "trickle.unique_id": self.unique_id,
-            "trickle.public": str(self.public),
-            "trickle.project": self.project,
+            **ownership(self.pgt_id, self.unique_id, self.public, self.project),
         }
         return steps.Target(
             self.public, storage, columns, self.docs, self.constraints, tuple(sorted(properties.items()))
@@ -89,3 +86,13 @@ class Request:
         if self.existing == "view" and base.expose == "view" and base.storage_relation:
             return "ours"
         return self.existing
+
+
+def ownership(pgt_id: int, unique_id: str, public: Relation, project: str) -> dict[str, str]:
+    """The properties that say whose a relation is."""
+    return {
+        "trickle.pgt_id": str(pgt_id),
+        "trickle.unique_id": unique_id,
+        "trickle.public": str(public),
+        "trickle.project": project,
+    }

@@ -237,12 +237,9 @@ def _no_such_source(relation: Relation) -> ModelError:
     )
 
 
-def dependencies(number: int, pinned: PinnedQuery) -> tuple[Dependency, ...]:
+def dependencies(number: int, found: Frontier, unversioned: tuple[str, ...]) -> tuple[Dependency, ...]:
     versioned = tuple(
-        Dependency(number, v.relation, v.table_id, v.kind, confirmed_version=v.version)
-        for v in pinned.frontier.values()
+        Dependency(number, v.relation, v.table_id, v.kind, confirmed_version=v.version) for v in found.values()
     )
-    others = tuple(
-        Dependency(number, reason.split(":")[0], "", "TABLE", cdc_reason=reason) for reason in pinned.unversioned
-    )
+    others = tuple(Dependency(number, reason.split(":")[0], "", "TABLE", cdc_reason=reason) for reason in unversioned)
     return versioned + others

@@ -18,6 +18,8 @@ from dbt_trickle.run.session import Session
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.run.sources import dependencies
 
+WHOLE_HISTORY = 1_000_000
+
 
 def apply(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> Outcome:
     base = _base(here)
@@ -72,7 +74,7 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> O
             phase_ms=here.phases.spent,
         ),
         state,
-        dependencies(here.request.pgt_id, here.pinned),
+        dependencies(here.request.pgt_id, here.pinned.frontier, here.pinned.unversioned),
         statements=done,
         moved=decision.work is Work.LOAD,
     )
@@ -160,9 +162,22 @@ def _run_commit(session: Session, step: steps.Commit) -> None:
 
 
 def _base(here: Situation) -> StreamTable:
+    if here.before is not None:
+        return here.before
     request = here.request
-    return here.before or StreamTable(
-        request.pgt_id, request.public.schema, request.public.identifier, request.unique_id, created_at=here.now
+    batch = 0
+    if request.config.expose == "table" and request.existing == "table":
+        # It may have been this stream table, then another kind of model: Delta has not forgotten its batches,
+        # and would skip a batch that it knows.
+        known = recover.marked_commits(here.session, request.public, request.pgt_id, WHOLE_HISTORY)
+        batch = max((marker.batch for _, marker in known), default=0)
+    return StreamTable(
+        request.pgt_id,
+        request.public.schema,
+        request.public.identifier,
+        request.unique_id,
+        batch=batch,
+        created_at=here.now,
     )
 
 

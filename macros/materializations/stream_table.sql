@@ -11,10 +11,7 @@
     {%- set query = get_select_subquery(compiled_code) -%}
   {%- endif -%}
 
-  {%- set done = adapter.refresh_stream_table(
-        model, query, graph,
-        true if flags.EMPTY or flags.SAMPLE else false, should_full_refresh()
-  ) -%}
+  {%- set done = adapter.refresh_stream_table(model, query, graph, should_full_refresh()) -%}
   {%- set target_relation = this.incorporate(type=done.type) -%}
   {%- do store_result('main', response=done.response) -%}
   {%- do write(done.statements) -%}

@@ -64,7 +64,6 @@ class TrickleAdapter(SparkAdapter):
         model: Mapping[str, Any],
         compiled: str,
         graph: Mapping[str, Any],
-        sampled: bool,
         full_refresh: bool,
     ) -> dict[str, Any]:
         session, run = AdapterSession(self), self._run()
@@ -76,7 +75,7 @@ class TrickleAdapter(SparkAdapter):
                 compiled,
                 graph,
                 existing=str(existing.type) if existing is not None else None,
-                sampled=sampled,
+                sampled=self._is_sampled(),
                 full_refresh=full_refresh,
                 project=self.config.project_name,
                 settings=run.settings,
@@ -98,6 +97,11 @@ class TrickleAdapter(SparkAdapter):
             "type": kind,
             "statements": ";\n\n".join(outcome.statements),
         }
+
+    def _is_sampled(self) -> bool:
+        """--empty or --sample. Asked here, because Jinja's `flags` do not have the second one."""
+        arguments = self.config.args
+        return bool(getattr(arguments, "EMPTY", False) or getattr(arguments, "SAMPLE", None))
 
     # --- dbt's hooks ---------------------------------------------------------------------------
 
