@@ -29,6 +29,10 @@ def as_spark(sql: str) -> str:
     return sql
 
 
+def as_stream_table(text: str) -> str:
+    return _TABLE_OR_VIEW.sub(r"\1\2stream_table\2", text)
+
+
 def statements(sql: str) -> list[str]:
     """Spark takes one statement at a time."""
     return [part for part in _END_OF_STATEMENT.split(sql) if not _NOTHING.fullmatch(part)]
@@ -62,7 +66,7 @@ class StreamTables(_Rewritten):
         super().rewrite(root)
         for path in (root / "models").rglob("*"):
             if path.suffix in (".sql", ".yml"):
-                path.write_text(_TABLE_OR_VIEW.sub(r"\1\2stream_table\2", path.read_text()))
+                path.write_text(as_stream_table(path.read_text()))
         project = yaml.safe_load((root / "dbt_project.yml").read_text())
         project.setdefault("models", {})["+materialized"] = "stream_table"
         (root / "dbt_project.yml").write_text(yaml.safe_dump(project))
