@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
@@ -15,7 +15,7 @@ from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
-from dbt.adapters.trickle import requests
+from dbt.adapters.trickle import described, requests
 from dbt.adapters.trickle.connections import TrickleConnectionManager
 from dbt.adapters.trickle.engine_session import AdapterSession
 from dbt.adapters.trickle.response import response_of
@@ -142,6 +142,19 @@ class TrickleAdapter(SparkAdapter):
         run = self._invocation
         if run is not None and run.is_pending(number):
             fail(run, number, ModelError("TRK-211", getattr(failure, "msg", None) or str(failure)))
+
+    def _get_columns_for_catalog(self, relation: Any) -> Iterable[dict[str, Any]]:
+        """dbt docs: columns, types and comments as DESCRIBE tells them.
+
+        dbt-spark reads SHOW TABLE EXTENDED, which has no comments, and types in other words (long).
+        """
+        try:
+            rows = self.execute_macro("get_columns_in_relation_raw", kwargs={"relation": relation})
+        except DbtRuntimeError as problem:
+            # Somebody dropped it meanwhile, or it is a view over something dropped: the docs go without it.
+            logger.debug(f"no columns of {relation} for the catalog: {problem}")
+            return
+        yield from described.catalog_rows(relation, [tuple(row) for row in rows])
 
     def cleanup_connections(self) -> None:
         """dbt calls this once, when its run has ended, however it ended."""
