@@ -8,10 +8,12 @@ Its catalog lives in memory and is shared by all connections; tables lie in `fol
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +31,7 @@ HOST = "127.0.0.1"
 MAIN = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 START_SECONDS = 120.0
 STOP_SECONDS = 10.0
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,19 @@ def thrift_server(folder: Path, **settings: str) -> Iterator[ThriftServer]:
             cwd=folder,  # Derby and Spark leave files where they are started
             env={**os.environ, "SPARK_LOCAL_IP": HOST},
             start_new_session=True,  # a group of its own, which can be ended as a whole
+            preexec_fn=_end_with_parent,
         )
         try:
             _wait_until_ready(server, process)
             yield server
         finally:
             _stop(process)
+
+
+def _end_with_parent() -> None:
+    """A test run that is killed has no teardown; on Linux its server ends with it all the same."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def free_port() -> int:
@@ -123,9 +133,7 @@ def _wait_until_ready(server: ThriftServer, process: subprocess.Popen[bytes]) ->
             return
         except (OSError, TTransportException, hive.Error):
             if time.monotonic() > deadline:
-                raise RuntimeError(
-                    f"no thrift server after {START_SECONDS:.0f} s:\n{_tail(server.log)}"
-                ) from None
+                raise RuntimeError(f"no thrift server after {START_SECONDS:.0f} s:\n{_tail(server.log)}") from None
         time.sleep(0.1)
 
 

@@ -37,6 +37,10 @@ class TrickleConnectionManager(SparkConnectionManager):
         if connection.state == ConnectionState.OPEN:
             return connection
         credentials = connection.credentials
+
+        def opened(new: Connection) -> Connection:
+            return super(TrickleConnectionManager, cls).open(new)
+
         if credentials.method == SparkConnectionMethod.SESSION:
             from dbt.adapters.trickle.session import TrickleSession
 
@@ -48,10 +52,22 @@ class TrickleConnectionManager(SparkConnectionManager):
             connection.state = ConnectionState.OPEN
             return connection
         try:
-            connection = super().open(connection)
-        except FailedToConnectError as problem:
+            connection = opened(connection)
+        # dbt-spark wraps what it meets, but for the last of several tries.
+        except Exception as problem:
+            connection.state = ConnectionState.FAIL
             raise FailedToConnectError(str(_unreachable(credentials, problem))) from problem
-        connection.handle = server.improved(connection.handle)
+        connection.handle = server.improved(
+            connection.handle,
+            lambda: opened(Connection(type=cls.TYPE, name=None, credentials=credentials)).handle,
+        )
+        if credentials.method == SparkConnectionMethod.THRIFT:
+            try:
+                server.apply(connection.handle, credentials.server_side_parameters)
+            except TrickleError as problem:
+                connection.handle.close()
+                connection.state = ConnectionState.FAIL
+                raise FailedToConnectError(str(problem)) from problem
         return connection
 
     @contextmanager

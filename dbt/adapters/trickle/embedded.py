@@ -64,17 +64,25 @@ def _stopped(session: SparkSession) -> bool:
 
 def _adopt(credentials: TrickleCredentials) -> Embedded | None:
     """A session that the process already has (a notebook's, a job's) is used as it is."""
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    session = SparkSession.getActiveSession()
-    if session is None:
+    # The active session is one of a thread, and dbt opens its connections in threads of its own.
+    if SparkContext._active_spark_context is None:
         return None
-    return Embedded(session, {}, credentials.embedded_home, None)
+    return Embedded(SparkSession.builder.getOrCreate(), {}, credentials.embedded_home, None)
 
 
 def _require_same(spark: Embedded, credentials: TrickleCredentials) -> None:
     if not spark.settings:
         return
+    # Two projects in one process: the second one's tables would quietly land in the first one's warehouse.
+    if spark.home != credentials.embedded_home:
+        raise EnvironmentProblem(
+            "TRK-404",
+            f"Spark already runs in this process with the warehouse {spark.home}, not {credentials.embedded_home}",
+            remedy="A process has one embedded Spark: use a process of its own for this profile.",
+        )
     asked = {k: v for k, v in credentials.server_side_parameters.items() if k.startswith(LAUNCH_ONLY)}
     different = sorted(k for k, v in asked.items() if spark.settings.get(k) != v)
     if different:

@@ -9,6 +9,10 @@ HiveServer2:  org.apache.hive.service.cli.HiveSQLException: Error running query:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 _WRAPPERS = re.compile(
     r"(?:An error occurred while calling [\w.]+\.\s*:\s*"
@@ -17,9 +21,7 @@ _WRAPPERS = re.compile(
 )
 _EXCEPTION = re.compile(r"(?:[\w$]+\.)+([\w$]*(?:Exception|Error))\b:?\s*")
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*")
-_STACK = re.compile(
-    r"\n\s+(?:at [\w$.]+[/(]|\.\.\. \d+ more)|\n\s*JVM stacktrace|\n\s*Driver stacktrace|\nCaused by:"
-)
+_STACK = re.compile(r"\n\s+(?:at [\w$.]+[/(]|\.\.\. \d+ more)|\n\s*JVM stacktrace|\n\s*Driver stacktrace|\nCaused by:")
 _CAUSE = re.compile(r"\nCaused by: ")
 # Spark's message ends with its SQLSTATE and perhaps a position; then it echoes the plan or the query.
 _STATE = re.compile(r"SQLSTATE: [0-9A-Z]{5}(?:;? \(?line \d+,? pos \d+\)?)?(?=;?\s*(?:\n|$))")
@@ -89,5 +91,19 @@ def message_of(problem: BaseException) -> str:
     """PySpark's, Hive's and plain exceptions, each in the words it carries."""
     first = problem.args[0] if problem.args else problem
     status = getattr(first, "status", None)  # TCLIService: the message is in the response's status
-    text = status.errorMessage if status is not None and status.errorMessage else str(problem)
+    if status is not None and status.errorMessage:
+        return first_words(status.errorMessage)
+    # dbt's own exceptions put a title above and indent the rest: `msg` is what they were given.
+    text = problem.msg if isinstance(problem, DbtRuntimeError) else str(problem)
     return first_words(text or type(problem).__name__)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Whatever Spark throws in here, as dbt's own exception with the words worth reading."""
+    try:
+        yield
+    except DbtRuntimeError:
+        raise
+    except Exception as problem:
+        raise DbtDatabaseError(message_of(problem)) from problem

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dbt.adapters.spark.connections import PyhiveConnectionWrapper, PyodbcConnectionWrapper
 
-from dbt.adapters.trickle.statements import affected_rows
+from dbt.adapters.trickle.problems import message_of, told
+from dbt.adapters.trickle.statements import affected_rows, bind, writes
+from dbt_trickle.errors import EnvironmentProblem
 
 FIRST_POLL_SECONDS = 0.02
 POLL_GROWTH = 1.5
@@ -24,9 +26,14 @@ class _Metrics:
         self.rows_affected = None
         super().execute(sql, bindings)  # type: ignore[misc]
         description = self.description or ()  # type: ignore[attr-defined]
-        self.rows_affected = affected_rows([column[0] for column in description], self.fetchall)
+        self.rows_affected = affected_rows([column[0] for column in description], self._collect)
 
     def fetchall(self) -> list[Any]:
+        # dbt handles no database errors while it fetches.
+        with told():
+            return self._collect()
+
+    def _collect(self) -> list[Any]:
         if self._fetched is None:
             self._fetched = list(super().fetchall() or ())  # type: ignore[misc]
         return self._fetched
@@ -47,6 +54,7 @@ class TrickleServerConnection(_Metrics, PyhiveConnectionWrapper):
 
     _next_poll = FIRST_POLL_SECONDS
     _longest_poll = 5.0
+    reopen: Callable[[], PyhiveConnectionWrapper] | None = None
 
     @property
     def poll_interval(self) -> float:  # type: ignore[override]
@@ -60,22 +68,68 @@ class TrickleServerConnection(_Metrics, PyhiveConnectionWrapper):
 
     def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
         self._next_poll = FIRST_POLL_SECONDS
-        super().execute(sql, bindings)
+        sql = bind(sql, bindings)
+        retries = self.query_retries
+        if writes(sql):
+            # The statement may have been done, only the answer was lost: once more could write twice.
+            self.query_retries = 0
+        try:
+            super().execute(sql)
+        finally:
+            self.query_retries = retries
+
+    def cancel(self) -> None:
+        """Over a connection of its own.
+
+        Ctrl-C comes in another thread, while the statement's own is waiting in a poll that the server
+        answers after up to five seconds: two threads would read each other's answers from one socket.
+        """
+        running = self._cursor and self._cursor._operationHandle
+        if not running or self.reopen is None:
+            return
+        fresh = self.reopen()
+        try:
+            cursor = fresh.handle.cursor()
+            cursor._operationHandle = running
+            cursor.cancel()
+            cursor._operationHandle = None  # closing the cursor would close the other one's operation
+        finally:
+            fresh.handle.close()
 
 
 class TrickleOdbcConnection(_Metrics, PyodbcConnectionWrapper):
     pass
 
 
-def improved(handle: Any) -> Any:
+def apply(handle: TrickleServerConnection, settings: dict[str, str]) -> None:
+    """What the profile asks of the session.
+
+    dbt-spark sends server_side_parameters along when it opens the session, and Spark's thrift server
+    ignores them there without a word (it only reads names that begin with `set:hiveconf:`), ANSI mode too.
+    """
+    for key, value in settings.items():
+        try:
+            handle.cursor().execute(f"SET {key}={value}")
+        except Exception as problem:
+            raise EnvironmentProblem(
+                "TRK-411",
+                f"the Spark server does not take the setting {key}={value}: {message_of(problem)}",
+                remedy="Take it out of server_side_parameters in the profile; settings that count only when "
+                "Spark starts belong to the server.",
+            ) from problem
+
+
+def improved(handle: Any, reopen: Callable[[], PyhiveConnectionWrapper]) -> Any:
     """dbt-spark's handle with ours in its place, over the same open connection."""
     if isinstance(handle, PyodbcConnectionWrapper):
         return TrickleOdbcConnection(handle.handle)
     if isinstance(handle, PyhiveConnectionWrapper):
-        return TrickleServerConnection(
+        ours = TrickleServerConnection(
             handle.handle,
             poll_interval=handle.poll_interval,
             query_timeout=handle.query_timeout,
             query_retries=handle.query_retries,
         )
+        ours.reopen = reopen
+        return ours
     return handle

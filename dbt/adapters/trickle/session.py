@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.spark.connections import SparkConnectionWrapper
-from dbt_common.utils.encoding import DECIMALS
 
 from dbt.adapters.trickle import embedded
-from dbt.adapters.trickle.statements import affected_rows, strip_terminator, writes
+from dbt.adapters.trickle.problems import told
+from dbt.adapters.trickle.statements import affected_rows, bind, strip_terminator, writes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
     from dbt.adapters.trickle.credentials import TrickleCredentials
-
-NUMBERS = (*DECIMALS, int, float)
 
 
 class TrickleSession(SparkConnectionWrapper):
@@ -38,18 +35,21 @@ class TrickleSession(SparkConnectionWrapper):
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
         self._forget()
-        sql = strip_terminator(sql)
-        if bindings is not None:
-            sql = sql % tuple(_literal(value) for value in bindings)
+        sql = bind(strip_terminator(sql), bindings)
         if writes(sql):
             self._hold_the_warehouse()
         context = self._session.sparkContext
         # Job groups belong to a thread, and dbt may hand a connection to another one: set it each time.
         context.setJobGroup(self._job_group, "dbt", interruptOnCancel=True)
         self._frame = self._session.sql(sql)
-        self.rows_affected = affected_rows(self._frame.columns, self.fetchall)
+        self.rows_affected = affected_rows(self._frame.columns, self._collect)
 
     def fetchall(self) -> list[Row]:
+        # A query runs when its rows are asked for, and there dbt handles no database errors.
+        with told():
+            return self._collect()
+
+    def _collect(self) -> list[Row]:
         if self._rows is None:
             self._rows = self._frame.collect() if self._frame is not None else []
         return self._rows
@@ -61,7 +61,8 @@ class TrickleSession(SparkConnectionWrapper):
     def fetchmany(self, size: int) -> list[Row]:
         """dbt show's --limit: only that many rows leave Spark."""
         if self._rows is None and self._frame is not None:
-            self._rows = self._frame.take(size)
+            with told():
+                return self._frame.take(size)
         return (self._rows or [])[:size]
 
     @property
@@ -74,7 +75,10 @@ class TrickleSession(SparkConnectionWrapper):
         ]
 
     def cancel(self) -> None:
-        self._session.sparkContext.cancelJobGroup(self._job_group)
+        # The rest of the statement's jobs, too: a MERGE runs several, and the next would simply begin.
+        context = self._session.sparkContext._jsc
+        if context is not None:
+            context.sc().cancelJobGroupAndFutureJobs(self._job_group)
 
     def close(self) -> None:
         self._forget()
@@ -91,17 +95,3 @@ class TrickleSession(SparkConnectionWrapper):
         self._frame = None
         self._rows = None
         self.rows_affected = None
-
-
-def _literal(value: Any) -> str | float:
-    """dbt binds the values of seeds; Spark's sql() takes none, so they become literals."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, NUMBERS):
-        return float(value)
-    if isinstance(value, dt.datetime):
-        return f"'{value.strftime('%Y-%m-%d %H:%M:%S.%f')[:-3]}'"
-    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 # Words that open a statement which changes nothing that another process can see.
@@ -58,6 +61,34 @@ def _end_of_comment(sql: str, position: int) -> int:
 
 def strip_terminator(sql: str) -> str:
     return sql.strip().rstrip(";").rstrip()
+
+
+def bind(sql: str, bindings: Sequence[Any] | None) -> str:
+    """dbt binds the values of seeds; Spark's sql() takes none, so they become literals."""
+    return sql if bindings is None else sql % tuple(literal(value) for value in bindings)
+
+
+def literal(value: Any) -> str:
+    """Exact, where dbt-spark sends every number as a double and cuts timestamps to milliseconds."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case float() if not math.isfinite(value):
+            return f"double('{value}')"
+        case int() | float():
+            return repr(value)
+        case Decimal() if value.is_finite() and value == value.to_integral_value():
+            return str(int(value))
+        case Decimal() if value.is_finite():
+            # Spark's decimals have 38 digits; what has more can only be meant as a double.
+            text = f"{value:f}"
+            return text if len(text.strip("-").replace(".", "").lstrip("0")) <= 38 else repr(float(value))
+        case dt.datetime():
+            return f"'{value.isoformat(sep=' ')}'"
+    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def affected_rows(columns: Sequence[str], fetch: Callable[[], Sequence[Any] | None]) -> int | None:

@@ -55,9 +55,7 @@ def test_the_warehouse_lies_in_the_project(tmp_path: Path) -> None:
     assert found.embedded_home == tmp_path / "elsewhere"
 
 
-def test_outside_a_project_it_lies_in_the_working_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outside_a_project_it_lies_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found = credentials()
     found.belongs_to(None)

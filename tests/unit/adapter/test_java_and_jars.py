@@ -65,9 +65,7 @@ def test_java_of_another_machine(path: Path) -> None:
     assert refusal().startswith(f"Spark needs Java, and {script} does not run: ")
 
 
-def test_java_home_goes_first_as_in_spark(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_java_home_goes_first_as_in_spark(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(path, OLD)
     script = fake_java(tmp_path / "jdk" / "bin", NEW)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))

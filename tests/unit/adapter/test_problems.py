@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.trickle.problems import first_words, message_of
 
@@ -13,9 +14,7 @@ STACK = (
     "\n\tat org.apache.spark.sql.hive.thriftserver.HiveThriftServerErrors$.runningQueryError(Errors.scala:4)"
     "\n\tat java.base/java.lang.Thread.run(Thread.java:840)"
 )
-SUPPRESSED = (
-    "\n\t\t... 34 more\n\tSuppressed: org.apache.spark.util.Utils$OriginalTryStackTraceException: Full"
-)
+SUPPRESSED = "\n\t\t... 34 more\n\tSuppressed: org.apache.spark.util.Utils$OriginalTryStackTraceException: Full"
 
 UNRESOLVED = (
     "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `nocol` cannot "
@@ -35,9 +34,7 @@ MISMATCH = (
     "\nTable schema:\nroot\n |-- a: integer (nullable = true)\n\n\nData schema:\nroot\n |-- c: integer"
 )
 FIELD = "[FIELD_ALREADY_EXISTS] Cannot add column, because `a` already exists. SQLSTATE: 42710; line 1 pos 0"
-FIELD_PLAN = (
-    ";\nAddColumns [qualifiedcoltype(None, a, IntegerType)]\n+- ResolvedTable org.apache.spark.sql.delta\n"
-)
+FIELD_PLAN = ";\nAddColumns [qualifiedcoltype(None, a, IntegerType)]\n+- ResolvedTable org.apache.spark.sql.delta\n"
 TASK = "[TASK_WRITE_FAILED] Task failed while writing rows to file:/w/u. SQLSTATE: 58030"
 ABORTED = (
     "Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent failure: "
@@ -70,8 +67,7 @@ NUMBER = 'java.lang.NumberFormatException: For input string: "x"'
             PARSE + "\n  in: select a,, b from u4",
         ),
         (
-            f"{HIVE}[CAST_INVALID_INPUT] org.apache.spark.SparkNumberFormatException: "
-            f"{CAST}{CAST_ECHO}{STACK}",
+            f"{HIVE}[CAST_INVALID_INPUT] org.apache.spark.SparkNumberFormatException: {CAST}{CAST_ECHO}{STACK}",
             CAST + "\n  in: cast(c as int)",
         ),
         (
@@ -119,17 +115,17 @@ def test_what_is_shown(raw: str, shown: str) -> None:
 
 def test_the_quote_is_short() -> None:
     line = "select " + "a, " * 500
-    shown = first_words(
-        f"[PARSE_SYNTAX_ERROR] no SQLSTATE: 42601 (line 1, pos 9)\n\n== SQL ==\n{line}\n---------^^^"
-    )
+    shown = first_words(f"[PARSE_SYNTAX_ERROR] no SQLSTATE: 42601 (line 1, pos 9)\n\n== SQL ==\n{line}\n---------^^^")
     assert len(shown) < 300
 
 
 def test_hives_response_carries_its_message_in_the_status() -> None:
-    response = SimpleNamespace(
-        status=SimpleNamespace(errorMessage=f"{HIVE}[X_Y] a.b.CException: [X_Y] no{STACK}")
-    )
+    response = SimpleNamespace(status=SimpleNamespace(errorMessage=f"{HIVE}[X_Y] a.b.CException: [X_Y] no{STACK}"))
     assert message_of(Exception(response)) == "[X_Y] no"
+
+
+def test_dbts_exceptions_are_told_without_their_title() -> None:
+    assert message_of(DbtDatabaseError(f"{HIVE}[X_Y] a.b.CException: [X_Y] no{STACK}")) == "[X_Y] no"
 
 
 def test_an_exception_without_words_is_told_by_its_name() -> None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
+
 import pytest
 
-from dbt.adapters.trickle.statements import affected_rows, strip_terminator, writes
+from dbt.adapters.trickle.statements import affected_rows, bind, literal, strip_terminator, writes
 
 READING = [
     "select 1",
@@ -80,3 +83,31 @@ def test_rows_are_only_fetched_from_delta_s_metrics() -> None:
     assert affected_rows(["id", "num_affected_rows"], never) is None
     assert affected_rows(["num_affected_rows", "num_updated_rows"], lambda: [(7, 3)]) == 7
     assert affected_rows(["num_affected_rows"], lambda: []) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (7, "7"),
+        (0.1, "0.1"),
+        (float("nan"), "double('nan')"),
+        (float("-inf"), "double('-inf')"),
+        (Decimal("9007199254740993"), "9007199254740993"),  # as a double it would end in 2
+        (Decimal("10.0"), "10"),
+        (Decimal("-0.10"), "-0.10"),
+        (Decimal("1E-10"), "0.0000000001"),
+        (Decimal("0." + "1" * 39), "0.1111111111111111"),
+        (dt.datetime(2024, 1, 2, 3, 4, 5, 678901), "'2024-01-02 03:04:05.678901'"),
+        (dt.date(2024, 1, 2), "'2024-01-02'"),
+        (r"it's a \ 100%s", r"'it\'s a \\ 100%s'"),
+    ],
+)
+def test_values_of_seeds_become_exact_literals(value: object, text: str) -> None:
+    assert literal(value) == text
+
+
+def test_literals_are_not_formatted_again() -> None:
+    assert bind("values (%s, %s)", ["%s", 1]) == "values ('%s', 1)"
+    assert bind("select '100%'", None) == "select '100%'"

@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from dbt_project import until
 
 from dbt.adapters.trickle import writer_lock
 from dbt.adapters.trickle.writer_lock import WriterLock
@@ -61,13 +62,6 @@ def holder(home: Path, kind: str = "alone") -> Iterator[tuple[subprocess.Popen[s
         process.stdin.close()  # ends the child, too
         process.wait(DEADLINE)
         process.stdout.close()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def refused(lock: WriterLock, timeout: float = 0.0) -> str:
@@ -123,7 +117,7 @@ def test_it_lasts_as_long_as_a_child_of_the_killed_holder(tmp_path: Path) -> Non
                 return False
             return True
 
-        until(free)
+        until(free, "the lock outlives everybody")
 
 
 def test_it_can_be_taken_twice_and_let_go_without_being_held(tmp_path: Path) -> None:

@@ -1,0 +1,107 @@
+"""A dbt project in a folder, run as a user runs it: the `dbt` command in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DBT = str(Path(sys.executable).with_name("dbt"))
+LONGEST_RUN = 240.0
+ENVIRONMENT = {
+    "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+    "DBT_USE_COLORS": "false",
+    "DBT_LOG_FORMAT_FILE": "json",
+}
+
+
+def until(condition: Callable[[], bool], otherwise: str, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.05)
+
+
+@dataclass(frozen=True)
+class Run:
+    returncode: int
+    output: str  # both streams: what a user sees
+    seconds: float
+
+    def ok(self) -> Run:
+        assert self.returncode == 0, self.output
+        return self
+
+
+@dataclass(frozen=True)
+class Project:
+    root: Path
+
+    @classmethod
+    def create(cls, root: Path, target: dict[str, Any], files: dict[str, str], **config: Any) -> Project:
+        root.mkdir(parents=True, exist_ok=True)
+        project = cls(root)
+        project.write("dbt_project.yml", yaml.safe_dump({"name": "shop", "profile": "shop", **config}))
+        project.profile(target)
+        for name, text in files.items():
+            project.write(name, text)
+        return project
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+
+    def profile(self, target: dict[str, Any]) -> None:
+        outputs = {"shop": {"target": "test", "outputs": {"test": target}}}
+        self.write("profiles.yml", yaml.safe_dump(outputs))
+
+    def start(self, *arguments: str, own_group: bool = False) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [DBT, *arguments],
+            cwd=self.root,
+            env={**os.environ, **ENVIRONMENT, "DBT_PROFILES_DIR": str(self.root)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=own_group,
+        )
+
+    def dbt(self, *arguments: str) -> Run:
+        began = time.monotonic()
+        process = self.start(*arguments)
+        try:
+            output, _ = process.communicate(timeout=LONGEST_RUN)
+        finally:
+            process.kill()
+        return Run(process.returncode, output, time.monotonic() - began)
+
+    def results(self, folder: str = "target") -> dict[str, dict[str, Any]]:
+        """The last run's results by the node's name."""
+        text = (self.root / folder / "run_results.json").read_text(encoding="utf-8")
+        return {result["unique_id"].split(".")[2]: result for result in json.loads(text)["results"]}
+
+
+def sparks(root: Path) -> list[int]:
+    """The Java processes whose warehouse lies in this folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes()
+        except OSError:  # it has just ended
+            continue
+        if b"org.apache.spark.deploy.SparkSubmit" in command and os.fsencode(root) in command:
+            found.append(int(entry.name))
+    return found
