@@ -26,8 +26,14 @@ check: $(STAMP)  ## what must hold before anything is committed
 fast: $(STAMP)  ## the tests without Spark
 	$(BIN)/pytest -q tests/unit
 
-test: $(STAMP)  ## the whole suite; one Spark session serves most of it
-	$(BIN)/pytest -q tests
+# One pytest process, hence one Spark, per group; each is small enough to read when it fails.
+GROUPS := unit functional/adapter functional/stream_table_suites functional/stream_table faults integration \
+  functional/embedded thrift functional/test_skips.py functional/test_readme.py wheel
+
+test: $(STAMP)  ## the whole suite, group after group; all are run, and any failure fails it
+	@failed=; for group in $(GROUPS); do echo "== tests/$$group"; \
+	  $(BIN)/pytest -q tests/$$group || failed="$$failed $$group"; done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 
 soak: $(STAMP)  ## crashes, kills and racing readers, many more of them than `make test` has time for
 	TRICKLE_KILLS=50 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 $(BIN)/pytest -q -s tests/faults
