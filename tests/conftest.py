@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pending import PENDING
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
@@ -56,3 +57,16 @@ def logs_dir(tmp_path_factory: pytest.TempPathFactory, monkeypatch_class: pytest
 def monkeypatch_class() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         yield patch
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pending", action="store_true", help="run what tests/pending.py holds back, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--pending"):
+        return
+    held = tuple(f"tests/{test}" for test in PENDING)
+    waiting = [item for item in items if item.nodeid.startswith(held)]
+    config.hook.pytest_deselected(items=waiting)
+    items[:] = [item for item in items if item not in waiting]

@@ -100,7 +100,7 @@ def main() -> int:
 def dbt(*arguments: str) -> bool:
     """Runs a dbt command of this project; prints dbt's own line for each model and test."""
     console.print("$ dbt " + " ".join(arguments), style="dim")
-    place = ["--project-dir", str(HERE), "--profiles-dir", str(HERE)]
+    place = ["--project-dir", str(HERE), "--profiles-dir", str(HERE), "--threads", "4"]
     answer = dbtRunner(callbacks=[show]).invoke(["--quiet", *arguments, *place])
     if answer.exception:
         console.print(str(answer.exception), style="red", markup=False)

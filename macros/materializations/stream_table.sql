@@ -15,6 +15,9 @@
   {%- set target_relation = this.incorporate(type=done.type) -%}
   {%- do store_result('main', response=done.response) -%}
   {%- do write(done.statements) -%}
+  {%- if done.columns and config.persist_column_docs() and model.columns -%}
+    {%- do validate_doc_columns(target_relation, model.columns, done.columns) -%} {#- warns of those not there -#}
+  {%- endif -%}
 
   {%- do apply_grants(
         target_relation, config.get('grants'), should_revoke(existing, full_refresh_mode=True)

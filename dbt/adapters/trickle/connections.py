@@ -66,6 +66,7 @@ class TrickleConnectionManager(SparkConnectionManager):
                 server.apply(connection.handle, credentials.server_side_parameters)
             except TrickleError as problem:
                 connection.handle.close()
+                connection.handle = None  # dbt closes what it finds, and pyhive fails when it is closed twice
                 connection.state = ConnectionState.FAIL
                 raise FailedToConnectError(str(problem)) from problem
         return connection

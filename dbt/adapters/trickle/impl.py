@@ -58,7 +58,7 @@ class TrickleAdapter(SparkAdapter):
         except TrickleError as problem:
             raise DbtRuntimeError(str(problem)) from problem
 
-    @available.parse(lambda *_, **__: {"response": None, "type": "view", "statements": ""})
+    @available.parse(lambda *_, **__: {"response": None, "type": "view", "columns": [], "statements": ""})
     def refresh_stream_table(
         self,
         model: Mapping[str, Any],
@@ -95,6 +95,7 @@ class TrickleAdapter(SparkAdapter):
         return {
             "response": response_of(outcome),
             "type": kind,
+            "columns": [column.name for column in outcome.state.columns] if outcome.state is not None else [],
             "statements": ";\n\n".join(outcome.statements),
         }
 

@@ -1,0 +1,133 @@
+"""dbt commands as processes beside and after each other, over one embedded warehouse."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from dbt_project import Project, Run, sparks, until
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks for Java processes in /proc"),
+]
+FILES = {
+    "seeds/numbers.csv": "big,part,at\n9007199254740993,0.1,2024-01-01 00:00:00.123456\n",
+    "models/quick.sql": "{{ config(materialized='table') }} select 1 as id, 'ä' as letter",
+    "models/quick_view.sql": "select * from {{ ref('quick') }}",
+    "models/later.sql": "{{ config(materialized='table') }} select id + 1 as id from {{ ref('quick_view') }}",
+    # Sleeps without using a core; from a range, so that it is a job and not folded into a constant.
+    "models/slow.sql": """
+        {{ config(materialized='table') }}
+        select java_method('java.lang.Thread', 'sleep', 120000L) as a from range(1)
+    """,
+}
+JOINED = "select concat_ws('|', id, big, part, at) as all from {{ ref('later') }}, {{ ref('numbers') }}"
+DBTS_LINE = re.compile(r"(\d\d:\d\d:\d\d  .*|\s*)")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A profile with the two lines it cannot do without, in a folder as people name them."""
+    root = tmp_path_factory.mktemp("Projekte") / "Größe & 'Preis' (neu)"
+    project = Project.create(root, {"type": "trickle", "schema": "shop"}, FILES)
+    yield project
+    until(lambda: not sparks(project.root), "a Spark outlives its dbt")
+
+
+def only_dbt_speaks(run: Run) -> None:
+    strange = [line for line in run.output.splitlines() if not DBTS_LINE.fullmatch(line)]
+    assert not strange, strange
+
+
+@contextmanager
+def writing(project: Project) -> Iterator[subprocess.Popen[str]]:
+    """A dbt process in the middle of a model that takes long; in a group of its own, as a terminal makes it."""
+    lock = project.root / ".trickle" / "writer.lock"
+    process = project.start("run", "--select", "slow", own_group=True)
+    try:
+        until(lambda: f'"pid": {process.pid},' in lock.read_text() or process.poll() is not None, "no lock")
+        assert process.poll() is None, process.communicate()[0]
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_second_process_finds_what_the_first_one_made(project: Project) -> None:
+    first = project.dbt("build", "--select", "numbers", "quick", "quick_view").ok()
+    only_dbt_speaks(first)
+    assert (project.root / ".trickle" / "warehouse").is_dir()
+    second = project.dbt("run", "--select", "later").ok()
+    only_dbt_speaks(second)
+    shown = project.dbt("show", "--inline", JOINED, "--output", "json").ok()
+    assert '"all": "2|9007199254740993|0.1|2024-01-01 00:00:00.123456"' in shown.output
+    print(f"first run {first.seconds:.1f} s, second {second.seconds:.1f} s, show {shown.seconds:.1f} s")
+
+
+def test_one_writes_others_read(project: Project) -> None:
+    with writing(project) as first:
+        second = project.dbt("run", "--select", "quick", "later", "--target-path", "target/second")
+        assert second.returncode == 1, second.output
+        results = project.results("target/second")
+        # The profile's 1.5 s; the rest is for a machine that is busy with two Sparks and more.
+        assert results["quick"]["execution_time"] < 6
+        message = results["quick"]["message"]
+        assert "[TRK-403]" in message
+        assert f"is being written by process {first.pid} (`dbt run --select slow`, since " in message
+        assert "Traceback" not in second.output
+
+        shown = project.dbt("show", "--inline", "select * from {{ ref('quick') }}", "--output", "json").ok()
+        assert '"letter": "ä"' in shown.output
+        assert first.poll() is None
+
+        # Nobody can tidy up after `kill -9`: what it held must come free by itself.
+        first.kill()
+        assert len(sparks(project.root)) <= 1
+    project.dbt("run", "--select", "quick").ok()
+
+
+def test_ctrl_c_ends_the_query_dbt_and_spark(project: Project) -> None:
+    with writing(project) as process:
+        os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=15)
+    assert process.returncode not in (0, -signal.SIGINT), output
+    assert not re.search(r"^\s+at [\w$.]+\(|Py4J", output, re.MULTILINE), output  # dbt prints a stack of its own
+    until(lambda: not sparks(project.root), "a Spark outlives its dbt", seconds=15)
+    # A stopped query leaves no table behind.
+    run = project.dbt("show", "--inline", "select * from {{ ref('slow') }}")
+    assert "[TABLE_OR_VIEW_NOT_FOUND]" in run.output
+
+
+@pytest.mark.parametrize(
+    "obstacle",
+    [
+        "a file",
+        pytest.param(
+            "no right to write",
+            marks=pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere"),
+        ),
+    ],
+)
+def test_a_warehouse_that_cannot_be_written(project: Project, obstacle: str) -> None:
+    home = project.root.parent / "home"
+    if obstacle == "a file":
+        home.write_text("")
+    else:
+        home.mkdir(mode=0o500)
+    project.profile({"type": "trickle", "schema": "shop", "home": str(home)})
+    try:
+        run = project.dbt("run")
+    finally:
+        project.profile({"type": "trickle", "schema": "shop"})
+        (home.unlink if home.is_file() else home.rmdir)()
+    assert run.returncode == 2
+    assert run.output.count("[TRK-407]") == 1, run.output
+    assert f"the embedded warehouse {home} cannot be written" in run.output
+    assert "Traceback" not in run.output
