@@ -10,8 +10,8 @@ STAMP := $(VENV)/.installed
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep -Eo '^uv==[^ ]+' requirements.lock)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	$(BIN)/uv pip install --system-certs --quiet --python $(BIN)/python -r requirements.lock
+	$(BIN)/uv pip install --system-certs --quiet --python $(BIN)/python --no-deps --editable .
 	touch $@
 
 demo: $(STAMP)  ## the example shop: load, refresh, change, refresh, compare
