@@ -26,14 +26,20 @@ check: $(STAMP)  ## what must hold before anything is committed
 fast: $(STAMP)  ## the tests without Spark
 	$(BIN)/pytest -q tests/unit
 
-# One pytest process, hence one Spark, per group; each is small enough to read when it fails.
-GROUPS := unit functional/adapter functional/stream_table_suites functional/stream_table faults integration \
-  functional/embedded thrift functional/test_skips.py functional/test_readme.py wheel
+# One pytest process, hence one Spark, per group; each is small enough to read when it fails. The longest
+# come first, and two run at a time: a Spark that serves tests keeps about one core busy.
+GROUPS := functional/adapter functional/stream_table_suites thrift faults functional/stream_table integration \
+  functional/embedded functional/test_readme.py wheel unit functional/test_skips.py
+TESTS := $(addprefix tests/,$(GROUPS))
+JOBS := 2
 
-test: $(STAMP)  ## the whole suite, group after group; all are run, and any failure fails it
-	@failed=; for group in $(GROUPS); do echo "== tests/$$group"; \
-	  $(BIN)/pytest -q tests/$$group || failed="$$failed $$group"; done; \
-	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
+test: $(STAMP)  ## the whole suite, all groups even where one fails
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(TESTS)
+
+.PHONY: $(TESTS)
+$(TESTS): $(STAMP)
+	@log=$$(mktemp); start=$$(date +%s); status=0; $(BIN)/pytest -q $@ >$$log 2>&1 || status=$$?; \
+	echo "== $@ ($$(($$(date +%s) - start)) s)"; cat $$log; rm $$log; exit $$status
 
 soak: $(STAMP)  ## crashes, kills and racing readers, many more of them than `make test` has time for
 	TRICKLE_KILLS=50 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 $(BIN)/pytest -q -s tests/faults

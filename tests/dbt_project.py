@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -75,6 +76,8 @@ class Project:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=own_group,
+            # A suite that was started in the background ignores Ctrl-C, and would hand that on.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def dbt(self, *arguments: str) -> Run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt_trickle.catalog.state import ERROR, SUSPENDED
+from dbt_trickle.catalog.state import ACTIVE, ERROR, SUSPENDED
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUSPENDED_BY_USER, Decision
 from dbt_trickle.run import retire, work
@@ -27,6 +27,9 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
             data_timestamp=here.data_timestamp,
             last_refresh_at=here.now,
             updated_at=here.now,
+            # A suspension that is still in force would have been decided as SKIP.
+            status=ACTIVE,
+            suspended_by=None,
             consecutive_errors=0,
             last_error=None,
         )

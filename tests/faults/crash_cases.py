@@ -161,10 +161,11 @@ class Repair(Case):
 
     def recover(self) -> None:
         session = self.world.connect()
-        self.act(session, self.world.invocation())
-        again = self._findings(session)
-        assert not again.rebuilt, again
-        assert not again.orphans, again
+        if self.number == 0:  # one repair is for all of them
+            self.act(session, self.world.invocation())
+            again = self._findings(session)
+            assert not again.rebuilt, again
+            assert not again.orphans, again
         assert self.world.kind_of(self.gone.public) is None
         assert not storages(self.world, self.gone)
         try:

@@ -37,14 +37,15 @@ class Dead:
     where: str
 
 
-class TestDeath:
-    @pytest.fixture(scope="class")
-    def shared(self, connect: Callable[[], Session], catalog: ProjectSettings) -> World:
-        """Most cases share a catalog, which is there already."""
-        world = World.create(connect, catalog)
-        world.run(world.request("other", "SELECT 1 AS a"))
-        return world
+@pytest.fixture(scope="class")
+def shared(connect: Callable[[], Session], catalog: ProjectSettings) -> World:
+    """Most cases share a catalog, which is there already."""
+    world = World.create(connect, catalog)
+    world.run(world.request("other", "SELECT 1 AS a"))
+    return world
 
+
+class TestDeath:
     @pytest.mark.parametrize(("kind", "expose"), CASES, ids=[f"{kind.__name__}-{expose}" for kind, expose in CASES])
     def test_death_at_every_boundary(
         self, kind: type[Case], expose: str, shared: World, connect: Callable[[], Session]

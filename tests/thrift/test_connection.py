@@ -119,9 +119,9 @@ def test_ctrl_c_ends_the_query_on_the_server(server: ThriftServer, tmp_path: Pat
     process = project.start("run", own_group=True)
     try:
         # The second poll: the statement is running, and its thread is waiting for the server.
-        until(lambda: log.exists() and log.read_text().count("Poll status: 1, sleeping") > 1, "no query")
+        until(lambda: log.exists() and log.read_text().count("Poll status: 1, sleeping") > 1, "no query", 120)
         os.killpg(process.pid, signal.SIGINT)
-        output, _ = process.communicate(timeout=15)
+        output, _ = process.communicate(timeout=60)  # the model would sleep for 120
     finally:
         process.kill()
     assert process.returncode not in (0, -signal.SIGINT), output

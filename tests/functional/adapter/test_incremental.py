@@ -89,6 +89,30 @@ class TestOnSchemaChangeInsertOverwrite(_IgnoreAndFail):
         }
 
 
+class TestNewColumnsWithStrangeNames:
+    """Columns that come later, with names that must be quoted."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "strange.sql": """
+                {{ config(materialized='incremental', incremental_strategy='append',
+                          on_schema_change='append_new_columns') }}
+                {% if is_incremental() %}
+                select 2 as id, 'b' as `select`, 3 as `field-with-dash`, 'c' as `größe`
+                {% else %}
+                select 1 as id, 'a' as `select`
+                {% endif %}
+            """
+        }
+
+    def test_appended(self, project: Any) -> None:
+        run_dbt(["run"])
+        run_dbt(["run"])
+        rows = project.run_sql("select * from {schema}.strange order by id", fetch="all")
+        assert [tuple(row) for row in rows] == [(1, "a", None, None), (2, "b", 3, "c")]
+
+
 class TestMicrobatch(BaseMicrobatch):
     @pytest.fixture(scope="class")
     def microbatch_model_sql(self) -> str:

@@ -78,3 +78,26 @@ class TestSimpleSeedColumnOverride(InSpark, BaseSimpleSeedColumnOverride):
     def models(self) -> dict[str, str]:
         """dbt-spark makes bigint of any integer that it guesses."""
         return {"schema.yml": fixtures.properties__schema_yml.replace("type: integer", "type: bigint")}
+
+
+class TestSeedColumnTypes:
+    """Types that are given for a seed's columns, next to those that are guessed."""
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        types = "{id: string, amount: 'decimal(10,2)', paid_on: date}"
+        return {
+            "payments.csv": "id,amount,paid_on,order_id,is_paid\n1,10.5,2018-01-01,7,true\n",
+            "schema.yml": f"seeds: [{{name: payments, config: {{column_types: {types}}}}}]",
+        }
+
+    def test_column_seed_type(self, project: Any) -> None:
+        run_dbt(["seed"])
+        rows = project.run_sql("describe {schema}.payments", fetch="all")
+        assert [(row[0], row[1]) for row in rows] == [
+            ("id", "string"),
+            ("amount", "decimal(10,2)"),
+            ("paid_on", "date"),
+            ("order_id", "bigint"),
+            ("is_paid", "boolean"),
+        ]

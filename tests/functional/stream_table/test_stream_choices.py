@@ -73,3 +73,14 @@ class TestChoices:
         expected = dict.fromkeys(("continued", "refused", "suspended", "differential"), moved)
         shop.step({**expected, "failing": ("ALTER", "the query changed"), "applied": ("NO_DATA", "no source moved")})
         assert {(shop.state(name).status, shop.state(name).consecutive_errors) for name in NAMES} == {("ACTIVE", 0)}
+
+        # Taken back where no source moved: no commit says so, the catalog must.
+        shop.write("suspended.sql", model(QUERY, status="suspended"))
+        shop.write("failing.sql", model(BROKEN))
+        for _ in range(2):
+            shop.run("suspended", "failing", ok=False)
+        assert [shop.state(name).status for name in ("suspended", "failing")] == ["SUSPENDED", "ERROR"]
+        shop.write("suspended.sql", model(QUERY))
+        shop.write("failing.sql", model(OTHER, status="active"))
+        shop.step(dict.fromkeys(("suspended", "failing"), ("NO_DATA", "no source moved")))
+        assert [shop.state(name).status for name in ("suspended", "failing")] == ["ACTIVE", "ACTIVE"]
