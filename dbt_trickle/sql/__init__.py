@@ -1,0 +1,8 @@
+"""The only place that parses or prints SQL: what the rest works with are values, positions and trees."""
+
+from __future__ import annotations
+
+from dbt_trickle.sql.analysis import Analysis, TableRef, Unparsed, analyse
+from dbt_trickle.sql.text import Edit, splice, without_terminator, words
+
+__all__ = ["Analysis", "Edit", "TableRef", "Unparsed", "analyse", "splice", "without_terminator", "words"]
