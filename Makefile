@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Installed from the lock; rewritten whenever the lock or the project's metadata change.
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test soak check fast lock clean format
+.PHONY: demo test soak check fast lock clean format update-fixtures
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -47,6 +47,9 @@ soak: $(STAMP)  ## crashes, kills and racing readers, many more of them than `ma
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+update-fixtures: $(STAMP)  ## writes down what the code does now: read the difference before you commit it
+	$(BIN)/python tests/unit/core/tree_cases.py
 
 lock: $(STAMP)  ## resolve the newest allowed versions for every supported Python into the lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-emit-index-url \

@@ -1,0 +1,42 @@
+"""The functions that may stand in a maintained query, by the name Spark knows them under.
+
+Each is determined by its arguments alone. Not here, though harmless to look at: struct() and arrays_zip(), which
+name their fields after the columns they are given (ours have other names in the tree); those with a lambda.
+"""
+
+from __future__ import annotations
+
+AGGREGATES = {"count": "count", "sum": "sum", "avg": "avg", "mean": "avg", "min": "min", "max": "max"}
+
+_STRINGS = """ascii base64 bin bit_length btrim char char_length character_length chr concat concat_ws contains decode
+    elt encode endswith find_in_set format_number format_string hex initcap instr lcase left len length levenshtein
+    locate lower lpad ltrim mask octet_length overlay position printf regexp_count regexp_extract regexp_extract_all
+    regexp_instr regexp_like regexp_replace regexp_substr repeat replace reverse right rpad rtrim soundex space split
+    split_part startswith substr substring substring_index to_char to_number to_varchar translate trim
+    try_to_number ucase unbase64 unhex upper"""
+_DATES = """add_months date_add date_diff date_format date_from_unix_date date_part date_sub date_trunc dateadd datediff
+    datepart day dayname dayofmonth dayofweek dayofyear from_unixtime from_utc_timestamp hour last_day make_date
+    make_timestamp minute month monthname months_between next_day quarter second timestamp_micros timestamp_millis
+    timestamp_seconds timestampadd timestampdiff to_date to_timestamp to_timestamp_ntz to_unix_timestamp
+    to_utc_timestamp trunc try_to_timestamp unix_date unix_micros unix_millis unix_seconds unix_timestamp weekday
+    weekofyear year"""
+_NUMBERS = """abs acos acosh asin asinh atan atan2 atanh bit_count bit_get bround cbrt ceil ceiling conv cos cosh cot
+    csc degrees e exp expm1 factorial floor getbit greatest hypot least ln log log10 log1p log2 mod negative pi pmod
+    positive pow power radians rint round sec shiftleft shiftright shiftrightunsigned sign signum sin sinh sqrt tan
+    tanh try_add try_divide try_mod try_multiply try_subtract width_bucket"""
+_NULLS = "coalesce equal_null ifnull isnan isnotnull isnull nanvl nullif nullifzero nvl nvl2 zeroifnull"
+_CASTS = "bigint binary boolean date decimal double float int smallint string timestamp tinyint"
+_HASHES = "crc32 hash md5 sha sha1 sha2 xxhash64"
+_COLLECTIONS = """array array_append array_compact array_contains array_distinct array_except array_insert
+    array_intersect array_join array_max array_min array_position array_prepend array_remove array_repeat array_size
+    array_union arrays_overlap cardinality element_at flatten get map map_concat map_contains_key map_entries
+    map_from_arrays map_from_entries map_keys map_values named_struct sequence size slice sort_array
+    try_element_at"""
+_DOCUMENTS = """from_csv from_json get_json_object json_array_length json_object_keys parse_url to_csv to_json
+    url_decode url_encode"""
+
+SCALARS = frozenset(" ".join((_STRINGS, _DATES, _NUMBERS, _NULLS, _CASTS, _HASHES, _COLLECTIONS, _DOCUMENTS)).split())
+# Without an argument they are the present moment.
+NEED_AN_ARGUMENT = frozenset({"unix_timestamp", "to_unix_timestamp"})
+# With three arguments the first one is a unit: a keyword, not a column.
+UNIT_FIRST = frozenset({"dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"})

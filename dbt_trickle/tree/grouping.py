@@ -1,0 +1,139 @@
+"""GROUP BY and aggregates: sum(a) / count(*) + 1 becomes two calls, and an expression over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dbt_trickle.sql import verbatim
+from dbt_trickle.tree.algebra import Aggregate, Call, Item, Operator
+from dbt_trickle.tree.expressions import bound, column, columns, expr, has_aggregate, is_aggregate, rebuilt, within
+from dbt_trickle.tree.scope import Names, Scope, spelling
+from dbt_trickle.tree.unsupported import not_yet, unsupported
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of a SELECT: what it is called, whether by AS, and its value over the FROM clause."""
+
+    name: str
+    aliased: bool
+    value: exp.Expr
+
+
+@dataclass
+class Grouped:
+    """The keys and calls of one SELECT, collected while its expressions are gone through."""
+
+    names: Names
+    prefix: str
+    keys: dict[str, Item] = field(default_factory=dict)  # by their text
+    calls: dict[str, Call] = field(default_factory=dict)
+
+    def add_key(self, value: exp.Expr, alias: str | None) -> None:
+        text = verbatim.printed(value)
+        if text in self.keys:
+            return
+        if isinstance(value, exp.Column):
+            name = value.name  # the same column before and after
+        elif alias is not None:
+            name = self.names.fresh(self.prefix + alias)
+        else:
+            name = self.names.numbered("key")
+        self.keys[text] = Item(name, expr(value))
+
+    def above(self, value: exp.Expr, alias: str | None = None) -> exp.Expr:
+        """The expression over the groups. What is a key there as a whole is that key."""
+        text = verbatim.printed(value)
+        if text in self.keys:
+            return column(self.keys[text].name)
+        if is_aggregate(value):
+            return column(self._call(text, value, alias))
+        if isinstance(value, exp.Column):
+            raise unsupported(f"{text} is neither grouped by nor aggregated, as it is written", value)
+        return rebuilt(value, self.above)
+
+    def _call(self, text: str, value: exp.Expr, alias: str | None) -> str:
+        if text not in self.calls:
+            function = value.name
+            argument = value.expressions[0]
+            name = self.names.numbered(function) if alias is None else self.names.fresh(self.prefix + alias)
+            self.calls[text] = Call(name, function, None if isinstance(argument, exp.Star) else expr(argument))
+        return self.calls[text].name
+
+    def operator(self, child: Operator) -> Aggregate:
+        if not self.keys and not self.calls:
+            self.calls[""] = Call(self.names.numbered("count"), "count")  # one row, of whatever
+        return Aggregate(child, tuple(self.keys.values()), tuple(self.calls.values()))
+
+
+def is_grouped(select: exp.Select, outputs: Sequence[Output]) -> bool:
+    return bool(select.args.get("group") or select.args.get("having")) or any(
+        has_aggregate(output.value) for output in outputs
+    )
+
+
+def add_keys(grouped: Grouped, group: exp.Group, scope: Scope, outputs: Sequence[Output]) -> None:
+    for kind in ("rollup", "cube", "grouping_sets", "totals"):
+        if group.args.get(kind):
+            raise not_yet(kind.replace("_", " ").upper(), group)
+    if group.args.get("all"):
+        values = [output.value for output in outputs if not has_aggregate(output.value)]
+    else:
+        values = [_key(each, scope, outputs) for each in group.expressions]
+    values = [value.unnest() for value in values]
+    for value in values:
+        if has_aggregate(value):
+            raise unsupported("an aggregate cannot be grouped by", value)
+    # A constant makes no other groups, but without any key there is a row over nothing, too.
+    varying = [value for value in values if any(columns(value))]
+    if values and not varying:
+        raise not_yet("GROUP BY of constants only", group)
+    for value in varying:
+        aliases = [o.name for o in outputs if o.aliased and o.value.unnest() == value]
+        grouped.add_key(value, aliases[0] if aliases else None)
+
+
+def _key(node: exp.Expr, scope: Scope, outputs: Sequence[Output]) -> exp.Expr:
+    plain = node.unnest()
+    if isinstance(plain, exp.Literal) and not plain.is_string:
+        position = int(plain.this) if str(plain.this).isdigit() else 0
+        if not 1 <= position <= len(outputs):
+            raise unsupported(f"GROUP BY {plain.this} is no column of the result", node)
+        return outputs[position - 1].value
+
+    def resolve(parts: tuple[str, ...], where: exp.Expr, inside: bool) -> exp.Expr:
+        found = scope.find(parts, where)
+        if found is not None:  # a column goes before an alias
+            return column(*found, where)
+        return named(parts, outputs, where)
+
+    return bound(node, resolve)
+
+
+def having(grouped: Grouped, condition: exp.Expr, scope: Scope, outputs: Sequence[Output]) -> exp.Expr:
+    def resolve(parts: tuple[str, ...], where: exp.Expr, inside: bool) -> exp.Expr:
+        found = scope.find(parts, where)
+        if found is None:
+            if inside:
+                raise unsupported(f"{'.'.join(parts)} within an aggregate is no column of the sources", where)
+            return named(parts, outputs, where)
+        mine = column(*found, where)
+        same = [o.value for o in outputs if o.aliased and (spelling(o.name),) == tuple(map(spelling, parts))]
+        # Spark takes the source's column where it is grouped by, and the alias elsewhere: not to be guessed.
+        if not inside and any(value != mine for value in same):
+            raise unsupported(f"{'.'.join(parts)} in HAVING is a column and an alias", where)
+        return mine
+
+    return grouped.above(bound(condition, resolve, aggregates=True))
+
+
+def named(parts: tuple[str, ...], outputs: Sequence[Output], where: exp.Expr) -> exp.Expr:
+    """The output of this alias, as Spark allows it in GROUP BY, in HAVING and further right in SELECT."""
+    found = [o for o in outputs if o.aliased and (spelling(o.name),) == tuple(map(spelling, parts))]
+    if len(found) != 1:
+        what = "is not known" if not found else "is the alias of several columns"
+        raise unsupported(f"the name {'.'.join(parts)} {what}", where)
+    return within(found[0].value)

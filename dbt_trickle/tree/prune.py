@@ -1,0 +1,64 @@
+"""A tree without the columns that nobody above reads. A scan's fields are then what the query reads of a source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatch
+
+from dbt_trickle.errors import TrickleBug
+from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan
+
+_NESTED = ("array", "map", "struct", "variant")
+
+
+def pruned(root: Project) -> Project:
+    """The root keeps its items: they are the query's result."""
+    return replace(root, child=_prune(root.child, _read_by(root)))
+
+
+@singledispatch
+def _prune(operator: Operator, needed: frozenset[str]) -> Operator:
+    raise TrickleBug(f"{type(operator).__name__} cannot be pruned")
+
+
+@_prune.register
+def _(operator: Scan, needed: frozenset[str]) -> Operator:
+    fields = tuple(field for field in operator.fields if field.name in needed)
+    # Rows are to be counted: by a column that costs little, and that can be grouped by.
+    plain = (field for field in operator.fields if not field.type.lower().startswith(_NESTED))
+    return replace(operator, fields=fields or (next(plain, operator.fields[0]),))
+
+
+@_prune.register
+def _(operator: Filter, needed: frozenset[str]) -> Operator:
+    return replace(operator, child=_prune(operator.child, needed | operator.condition.columns))
+
+
+@_prune.register
+def _(operator: InnerJoin, needed: frozenset[str]) -> Operator:
+    if operator.condition is not None:
+        needed |= operator.condition.columns
+    return replace(operator, left=_prune(operator.left, needed), right=_prune(operator.right, needed))
+
+
+@_prune.register
+def _(operator: Project, needed: frozenset[str]) -> Operator:
+    items = tuple(item for item in operator.items if item.name in needed) or operator.items[:1]
+    kept = replace(operator, items=items)
+    child = _prune(operator.child, _read_by(kept))
+    # What only passes columns on says nothing: those above find them below it.
+    return child if all(item.value.columns == {item.name} for item in items) else replace(kept, child=child)
+
+
+@_prune.register
+def _(operator: Aggregate, needed: frozenset[str]) -> Operator:
+    calls = tuple(call for call in operator.calls if call.name in needed)
+    if not operator.keys and not calls:
+        calls = operator.calls[:1]
+    read = [key.value.columns for key in operator.keys]
+    read += [call.argument.columns for call in calls if call.argument is not None]
+    return replace(operator, calls=calls, child=_prune(operator.child, frozenset().union(*read)))
+
+
+def _read_by(project: Project) -> frozenset[str]:
+    return frozenset().union(*(item.value.columns for item in project.items))

@@ -1,0 +1,103 @@
+"""From a query's text to its operators, and back to text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tree_cases
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt_trickle.errors import TrickleBug
+from dbt_trickle.names import quote
+from dbt_trickle.tree.algebra import Operator, scans, walk
+from dbt_trickle.tree.build import Built, Unsupported, build
+from dbt_trickle.tree.printed import printed
+from dbt_trickle.tree.render import state
+
+CASES = tree_cases.cases()
+PLACEHOLDERS = {schema.key: quote(name) for name, schema in tree_cases.SOURCES.items()}
+
+
+def built(text: str) -> Built:
+    return build(text, tree_cases.SOURCES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["sql"][:80] for case in CASES])
+def test_tree(case: dict[str, Any]) -> None:
+    assert tree_cases.outcome(case["sql"]) == {k: v for k, v in case.items() if k not in ("sql", "about")}
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "tree" in case], ids=lambda case: case["sql"][:80])
+def test_rendered_text_is_the_same_tree(case: dict[str, Any]) -> None:
+    tree = built(case["sql"]).tree
+    assert built(state(tree, PLACEHOLDERS)).tree == tree
+
+
+def test_a_scan_reads_what_the_query_uses() -> None:
+    tree = built("select o.region from o o join c c using (customer_id) where c.name > 'a'").tree
+    assert [[field.source_name for field in scan.fields] for scan in scans(tree)] == [
+        ["customer_id", "region"],
+        ["customer_id", "name"],
+    ]
+
+
+def test_an_order_is_left_out_of_the_text_that_is_compared() -> None:
+    text = "select region from (select region, amount from o) q"
+    assert built(f"{text}\norder by region -- last").text == text
+    assert built(f"{text} -- last").text == f"{text} -- last"
+
+
+def test_an_unknown_operator_is_a_bug() -> None:
+    class Unheard(Operator):
+        pass
+
+    for function in (lambda: state(Unheard(), {}), lambda: printed(Unheard())):
+        with pytest.raises(TrickleBug):
+            function()
+
+
+COLUMNS = ["region", "amount", "customer_id", "o.amount", "c.name", "q.total", "n", "info.size", "nothing"]
+VALUES = st.recursive(
+    st.sampled_from([*COLUMNS, "1", "2L", "'x'", "'it''s'", "null", "-1"]),
+    lambda inner: st.one_of(
+        st.builds("{} {} {}".format, inner, st.sampled_from(["+", "*", "=", "<=>", "and", "or", "||", "%"]), inner),
+        st.builds("{}({})".format, st.sampled_from(["sum", "count", "upper", "max", "not ", "", "coalesce"]), inner),
+        st.builds("{} is not null".format, inner),
+        st.builds("{} not in ({}, 2)".format, inner, inner),
+        st.builds("case when {} then {} end".format, inner, inner),
+    ),
+    max_leaves=5,
+)
+RELATIONS = st.sampled_from(
+    [
+        "o",
+        "o o join c c using (customer_id)",
+        "o o, c c",
+        "c natural join o",
+        "(select region, sum(amount) as total, count(*) as n from o group by 1) q",
+        "(select amount * 2 as total, region as n from o where amount > 1) as q",
+    ]
+)
+ITEMS = st.lists(st.one_of(st.just("*"), VALUES, st.builds("{} as n".format, VALUES)), min_size=1, max_size=3)
+CLAUSE = st.one_of(st.just(""), VALUES)
+GROUP = st.sampled_from(["", "group by all", "group by 1", "group by region", "group by n, amount"])
+
+
+@given(ITEMS, RELATIONS, CLAUSE, GROUP, CLAUSE)
+def test_any_query_is_refused_or_comes_back(
+    items: list[str], relation: str, where: str, group: str, having: str
+) -> None:
+    text = f"select {', '.join(items)} from {relation}"
+    text += f" where {where}" * bool(where) + f" {group}" + f" having {having}" * bool(having)
+    try:
+        tree = built(text).tree
+    except Unsupported as problem:
+        assert problem.reason
+        return
+    names = [name.lower() for operator in walk(tree) for name in operator.columns]
+    for operator in walk(tree):
+        assert len({name.lower() for name in operator.columns}) == len(operator.columns)
+    assert names
+    assert built(state(tree, PLACEHOLDERS)).tree == tree
