@@ -9,7 +9,7 @@ A SELECT in FROM is built in place; where it only names columns, nothing of it i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -61,26 +61,31 @@ def _subquery(query: exp.Expr, place: Place, alias: str) -> Result:
         raise _not_a_select(query)
     prefix = f"{alias}." if alias else ""
     tree, outputs = _select(query, place, prefix)
-    result: list[tuple[str, str]] = []
-    items: dict[str, Item] = {}
-    for output in outputs:
-        passed_on = isinstance(output.value, exp.Column)
-        name = output.value.name if passed_on else place.names.fresh(prefix + output.name)
-        items[name] = Item(name, expr(output.value))
-        result.append((output.name, name))
-    if any(not isinstance(output.value, exp.Column) for output in outputs):
+    names = [_passed_on(each) or _new_name(each, prefix, place.names) for each in outputs]
+    if any(_passed_on(output) is None for output in outputs):
+        items = {name: Item(name, expr(output.value)) for name, output in zip(names, outputs, strict=True)}
         tree = Project(tree, tuple(items.values()))
-    return tree, tuple(result)
+    return tree, tuple((output.name, name) for output, name in zip(outputs, names, strict=True))
 
 
 def _root(tree: Operator, outputs: tuple[Output, ...], names: Names) -> Project:
-    items: list[Item] = []
+    """Here each output is a column of its own, called as the query calls it where that can be."""
+    items: dict[str, Item] = {}
     for output in outputs:
-        value, taken = output.value, {spelling(item.name) for item in items}
-        passed_on = isinstance(value, exp.Column) and spelling(value.name) == spelling(output.name)
-        name = value.name if passed_on and spelling(value.name) not in taken else names.fresh(output.name)
-        items.append(Item(name, expr(value)))
-    return Project(tree, tuple(items))
+        name = _passed_on(output)
+        fits = name is not None and (output.invented or spelling(name) == spelling(output.name))
+        if name is None or not fits or spelling(name) in items:
+            name = _new_name(output, "", names)
+        items[spelling(name)] = Item(name, expr(output.value))
+    return Project(tree, tuple(items.values()))
+
+
+def _passed_on(output: Output) -> str | None:
+    return output.value.name if isinstance(output.value, exp.Column) else None
+
+
+def _new_name(output: Output, prefix: str, names: Names) -> str:
+    return names.numbered("column") if output.invented else names.fresh(prefix + output.name)
 
 
 def _select(select: exp.Select, place: Place, prefix: str, root: bool = False) -> tuple[Operator, tuple[Output, ...]]:
@@ -95,8 +100,7 @@ def _select(select: exp.Select, place: Place, prefix: str, root: bool = False) -
     if group := select.args.get("group"):
         add_keys(grouped, group, scope, outputs)
     above = tuple(
-        Output(each.name, each.aliased, grouped.above(each.value, each.name if each.aliased else None))
-        for each in outputs
+        replace(each, value=grouped.above(each.value, each.name if each.aliased else None)) for each in outputs
     )
     kept = select.args.get("having")
     condition = having(grouped, kept.this, scope, outputs) if kept else None
@@ -122,7 +126,10 @@ def _outputs(select: exp.Select, scope: Scope) -> tuple[Output, ...]:
             continue
         aliased = isinstance(node, exp.Alias)
         value = bound(node.this if aliased else node, resolve, aggregates=True)
-        outputs.append(Output(node.alias if aliased else _own_name(node), aliased, value.unnest()))
+        # A column is called what the query calls it, a field of a struct by its last name.
+        invented = not aliased and not isinstance(node, (exp.Column, exp.Dot))
+        name = verbatim.printed(node) if invented else node.output_name
+        outputs.append(Output(name, aliased, value.unnest(), invented))
     return tuple(outputs)
 
 
@@ -132,11 +139,6 @@ def _star(node: exp.Expr, scope: Scope) -> list[Output]:
         raise not_yet(f"{verbatim.printed(node)}", node)
     qualifier = tuple(part.name for part in node.parts[:-1]) if isinstance(node, exp.Column) else ()
     return [Output(each.name, False, column(each.column)) for each in scope.star(qualifier, node)]
-
-
-def _own_name(node: exp.Expr) -> str:
-    """A column is called what the query calls it, a field of a struct by its last name."""
-    return node.output_name if isinstance(node, (exp.Column, exp.Dot)) else verbatim.printed(node)
 
 
 _CLAUSES = {

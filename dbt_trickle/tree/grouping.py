@@ -21,6 +21,7 @@ class Output:
     name: str
     aliased: bool
     value: exp.Expr
+    invented: bool = False  # Spark makes up a name of its own: ours is not to be relied on
 
 
 @dataclass

@@ -57,7 +57,12 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
 
 
+def _names(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.SequenceNode:
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=isinstance(value[0], str))
+
+
 _Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _names)
 
 
 def update() -> None:
