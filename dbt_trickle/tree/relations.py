@@ -80,6 +80,8 @@ def by_name(scope: Scope) -> Callable[[tuple[str, ...], exp.Expr, bool], exp.Exp
 
 def _relation(node: exp.Expr, place: Place) -> Part:
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+        if len(node.parts) > 1:
+            raise unsupported(f"the relation {'.'.join(part.name for part in node.parts)} is not known", node)
         _only(node, "this", "alias")
         name = spelling(node.name)
         if name in place.ctes:
