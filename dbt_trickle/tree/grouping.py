@@ -133,8 +133,9 @@ def having(grouped: Grouped, condition: exp.Expr, scope: Scope, outputs: Sequenc
 
 def named(parts: tuple[str, ...], outputs: Sequence[Output], where: exp.Expr) -> exp.Expr:
     """The output of this alias, as Spark allows it in GROUP BY, in HAVING and further right in SELECT."""
-    found = [o for o in outputs if o.aliased and (spelling(o.name),) == tuple(map(spelling, parts))]
+    # s.size is called size without AS, too: of two such names Spark takes the first in GROUP BY only.
+    found = [o for o in outputs if not o.invented and (spelling(o.name),) == tuple(map(spelling, parts))]
     if len(found) != 1:
-        what = "is not known" if not found else "is the alias of several columns"
+        what = "is not known" if not found else "stands for several columns"
         raise unsupported(f"the name {'.'.join(parts)} {what}", where)
     return within(found[0].value)

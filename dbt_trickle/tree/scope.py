@@ -40,7 +40,7 @@ class Scope:
     def star(self, qualifier: tuple[str, ...], where: exp.Expr) -> tuple[Visible, ...]:
         if not qualifier:
             return self.columns
-        found = tuple(each for each in self.columns + self.hidden if each.belongs_to(qualifier))
+        found = tuple(each for each in self.hidden + self.columns if each.belongs_to(qualifier))  # Spark's order
         if not found:
             raise unsupported(f"{'.'.join(qualifier)}.* has no columns that are known", where)
         return found
