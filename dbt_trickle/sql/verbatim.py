@@ -8,6 +8,7 @@ its text: what is printed differs from what was written in white space, parenthe
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -18,6 +19,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dbt_trickle.sql.analysis import Unparsed
+from dbt_trickle.sql.text import Edit, splice
 
 # Calls with a grammar of their own; all others are a name and arguments separated by commas.
 _SPECIAL_CALLS = ("CAST", "TRY_CAST", "EXTRACT")
@@ -50,6 +52,24 @@ def parse(text: str) -> exp.Query | Unparsed:
 
 def printed(node: exp.Expr) -> str:
     return node.sql(dialect=Verbatim, comments=False, normalize_functions=False)
+
+
+def replaced(text: str, names: Mapping[str, str]) -> str:
+    """An expression of quoted columns with other text in their places; fields of a struct are no columns."""
+    tokens = Verbatim().tokenize(text)
+    edits = []
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        field = before is not None and before.token_type == TokenType.DOT
+        if token.token_type == TokenType.IDENTIFIER and not field and token.text in names:
+            edits.append(Edit(token.start, token.end + 1, names[token.text]))
+    return splice(text, edits)
+
+
+def atomic(text: str) -> str:
+    """The expression so that it may be put into another one."""
+    tokens = Verbatim().tokenize(text)
+    plain = all(token.token_type in (TokenType.IDENTIFIER, TokenType.DOT) for token in tokens)
+    return text if plain else f"({text})"
 
 
 def without_order(text: str) -> str:

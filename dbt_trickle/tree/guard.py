@@ -1,8 +1,7 @@
 """Whether Spark understands a tree as it understands the query: their optimized plans must be the same.
 
-The tree is written as SQL again, so that whatever went wrong on the way (parsing, names, printing) shows. Plans
-are compared as EXPLAIN EXTENDED tells them. Names of columns are left out where an id stands behind them: ours
-differ, and it is the ids that say which column is meant; the relations at the bottom say which ids are theirs.
+The tree is written as SQL again, so that whatever went wrong on the way (parsing, names, printing) shows; plans are
+compared as EXPLAIN EXTENDED tells them. In doubt they differ: the query is then computed as a whole.
 """
 
 from __future__ import annotations
@@ -11,30 +10,32 @@ import re
 from collections.abc import Mapping
 
 from dbt_trickle.names import quote
+from dbt_trickle.tree.algebra import Project
 from dbt_trickle.tree.build import build
+from dbt_trickle.tree.flat import flat
+from dbt_trickle.tree.plan_text import Node, ids_of_two_relations, normalized, walk
 from dbt_trickle.tree.relations import Schema
-from dbt_trickle.tree.render import state
 
-# Without them long plans are cut, and two that are cut agree on what is left.
+# What the session must be set to while plans are asked for.
 SETTINGS = (
+    # Long plans are cut, and two that are cut agree on what is left.
     ("spark.sql.maxPlanStringLength", "2147483632"),
     ("spark.sql.debug.maxToStringFields", "100000"),
+    # count(*) is answered from the table's log: the plan is then a row of which nothing is shown.
+    ("spark.databricks.delta.optimizeMetadataQuery.enabled", "false"),
 )
 _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
 _CUT = re.compile(r"\.\.\.|\bmore fields?\b|\bmore characters?\b|Truncated", re.IGNORECASE)
-_HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
-# A name with spaces and the like: known where the column comes from, and where it is made.
-_RELATION_COLUMN = re.compile(r"[\[,] ?([^#\[\],]+)#(\d+)")
-_MADE_COLUMN = re.compile(r" AS ([^#]+)#(\d+)")
-_NAMED_ID = re.compile(r"[\w.]*#(\d+)(L?)")
-_ID = re.compile(r"#(\d+)(L?)")
-_CTE = re.compile(r"\b(CTERelation(?:Def|Ref)) (\d+)")
-_CROSS = re.compile(r"\bJoin Cross, (?=\S)")
 
 
 def regenerated(text: str, sources: Mapping[str, Schema]) -> str:
     """The query as its tree says it, with the placeholders that `text` has for its sources."""
-    return state(build(text, sources).tree, {schema.key: quote(name) for name, schema in sources.items()})
+    return candidates(build(text, sources).tree, {schema.key: quote(name) for name, schema in sources.items()})[0]
+
+
+def candidates(tree: Project, at: Mapping[str, str]) -> tuple[str, ...]:
+    """The tree as queries of one meaning, the likeliest first: Spark need only plan one of them as the original."""
+    return tuple(dict.fromkeys(flat(tree, at, merged) for merged in (True, False)))
 
 
 def same_plan(original: str, regenerated: str) -> bool:
@@ -42,46 +43,33 @@ def same_plan(original: str, regenerated: str) -> bool:
 
 
 def difference(original: str, regenerated: str) -> str | None:
-    """Where two plans part, or nothing. A plan that is missing or cut short agrees with none."""
-    plans = [_section(original), _section(regenerated)]
-    for plan in plans:
-        if not plan:
-            return "there is no optimized plan"
-        if found := _CUT.search(plan):
-            return f"the plan is not whole: {found.group()}"
-    mine, theirs = (normalized(plan).splitlines() for plan in plans)
-    for one, other in zip(mine, theirs, strict=False):
-        if one != other:
-            return f"{one.strip()} / {other.strip()}"
-    return None if len(mine) == len(theirs) else "one plan has more steps"
+    """Where two plans part, or nothing. A plan that does not show all there is agrees with none."""
+    plans = []
+    for explained in (original, regenerated):
+        text = _section(explained)
+        if reason := _unclear(text):
+            return reason
+        plans.append(normalized(text))
+        if ids_of_two_relations(plans[-1]):
+            return "a column of two relations cannot be told apart"
+    return _parting(*plans)
 
 
-def normalized(plan: str) -> str:
-    """The plan with its ids numbered by their first appearance, and nothing in it that only names or advises."""
-    plan = _CROSS.sub("Join Inner, ", _HINT.sub("", plan))
-    numbers: dict[str, int] = {}
-
-    def numbered(match: re.Match[str]) -> str:
-        return f"#{numbers.setdefault(match.group(1), len(numbers))}{match.group(2)}"
-
-    def cte(match: re.Match[str]) -> str:
-        return f"{match.group(1)} {numbers.setdefault(f'cte {match.group(2)}', len(numbers))}"
-
-    lines = plan.splitlines()
-    odd = {(name, number) for line in lines for name, number in _columns(line).findall(line) if not name.isidentifier()}
-    result = []
-    for line in lines:
-        if "Relation " in line:
-            result.append(_ID.sub(numbered, line))
-            continue
-        for name, number in odd:
-            line = re.sub(rf"{re.escape(name)}#{number}(?!\d)", f"#{number}", line)
-        result.append(_CTE.sub(cte, _NAMED_ID.sub(numbered, line)))
-    return "\n".join(line.rstrip() for line in result)
+def _unclear(plan: str) -> str | None:
+    if not plan:
+        return "there is no optimized plan"
+    if found := _CUT.search(plan):
+        return f"the plan is not whole: {found.group()}"
+    if re.search(r"\bLocalRelation (?!<empty>)", plan):
+        return "the plan has rows that it does not show"
+    return None
 
 
-def _columns(line: str) -> re.Pattern[str]:
-    return _RELATION_COLUMN if "Relation " in line else _MADE_COLUMN
+def _parting(mine: Node, other: Node) -> str | None:
+    for one, another in zip(walk(mine), walk(other), strict=False):
+        if one.text != another.text:
+            return f"{one.text} / {another.text}"
+    return None if mine == other else "one plan has more steps"
 
 
 def _section(explained: str) -> str:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
-from dbt_trickle.tree.algebra import Operator, scans, walk
+from dbt_trickle.tree.algebra import Operator, Scan, scans, walk
 from dbt_trickle.tree.build import Built, Unsupported, build
+from dbt_trickle.tree.flat import flat
 from dbt_trickle.tree.printed import printed
 from dbt_trickle.tree.render import state
 
@@ -33,6 +34,24 @@ def test_tree(case: dict[str, Any]) -> None:
 def test_rendered_text_is_the_same_tree(case: dict[str, Any]) -> None:
     tree = built(case["sql"]).tree
     assert built(state(tree, PLACEHOLDERS)).tree == tree
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "tree" in case], ids=lambda case: case["sql"][:80])
+@pytest.mark.parametrize("merged", [True, False])
+def test_the_flat_text_is_a_tree_of_the_same_columns(case: dict[str, Any], merged: bool) -> None:
+    tree = built(case["sql"]).tree
+    again = built(flat(tree, PLACEHOLDERS, merged)).tree
+    assert [read(scan) for scan in scans(again)] == [read(scan) for scan in scans(tree)]
+    assert again.columns == tree.columns
+
+
+def read(scan: Scan) -> tuple[str, list[str]]:
+    return scan.alias, [field.source_name for field in scan.fields]
+
+
+def test_a_row_of_an_aggregate_without_its_values_stays_one_row() -> None:
+    text = flat(built("select 1 as one from (select count(*) as n from o) q").tree, PLACEHOLDERS)
+    assert "count(*)" in text
 
 
 def test_a_scan_reads_what_the_query_uses() -> None:

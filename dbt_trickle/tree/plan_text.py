@@ -1,0 +1,183 @@
+"""An optimized plan as EXPLAIN prints it, less what does not matter: queries of one meaning then print alike.
+
+Names go where an id stands behind them: ours differ, and it is the ids that say which column is meant; the
+relations at the bottom say which ids are theirs, and keep their names. A column that is only called something
+else is the same column, a Project that changes nothing is none, and ids are numbered by their first appearance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+_INDENT = re.compile(r"(?:[: ]  )*(?:[:+]- )?")
+# A name with spaces and the like: known where the column comes from, and where it is made.
+_RELATION_COLUMN = re.compile(r"[\[,] ?([^#\[\],]+)#(\d+)")
+_MADE_COLUMN = re.compile(r" AS ([^#]+)#(\d+)")
+_NAMED_ID = re.compile(r"[\w.]*(#\d+L?)")
+_ID = re.compile(r"#(\d+)(L?)")
+_RENAMED = re.compile(r"(?<=[\[ ])#(\d+)L? AS #(\d+)L?(?=[,\]])")
+_HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
+_CROSS = re.compile(r"^Join Cross\b")  # with a condition, or without one: the same as Inner
+_PLAIN = re.compile(r"Project \[[#\dL, ]*\]")
+_CTE = re.compile(r"\b(CTERelation(?:Def|Ref)) (\d+)")
+
+
+@dataclass(frozen=True)
+class Node:
+    text: str
+    children: tuple[Node, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return re.split(r"\W", self.text, maxsplit=1)[0]
+
+
+def walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from walk(child)
+
+
+def normalized(plan: str) -> Node:
+    tree = _parsed([line.rstrip() for line in plan.strip("\n").splitlines()])
+    tree = _changed(tree, lambda text: _CROSS.sub("Join Inner", _HINT.sub("", text)))
+    return _numbered(_without_idle_projects(_without_renaming(_without_names(tree))))
+
+
+def ids_of_two_relations(plan: Node) -> set[str]:
+    """With one id on both sides of a join, which of the two is meant could not be told from the text."""
+    relations = [{number for number, _ in _ID.findall(node.text)} for node in walk(plan) if node.kind == "Relation"]
+    return {each for n, ids in enumerate(relations) for other in relations[:n] for each in ids & other}
+
+
+def _parsed(lines: list[str]) -> Node:
+    """Each level is three characters further right. What has no mark of a child belongs to the line before."""
+    depths: list[tuple[int, str]] = []
+    for line in lines:
+        indent = len(_INDENT.match(line).group())  # type: ignore[union-attr]
+        if depths and (indent == 0 or indent % 3):
+            depths[-1] = (depths[-1][0], f"{depths[-1][1]}\n{line}")
+        else:
+            depths.append((indent // 3, line[indent:]))
+
+    def below(at: int) -> tuple[Node, ...]:
+        depth, result = depths[at][0], []
+        for n in range(at + 1, len(depths)):
+            if depths[n][0] <= depth:
+                break
+            if depths[n][0] == depth + 1:
+                result.append(Node(depths[n][1], below(n)))
+        return tuple(result)
+
+    return Node(depths[0][1], below(0))
+
+
+def _changed(node: Node, change: Callable[[str], str]) -> Node:
+    return Node(change(node.text), tuple(_changed(child, change) for child in node.children))
+
+
+def _without_names(tree: Node) -> Node:
+    found = {
+        pair
+        for node in walk(tree)
+        for pair in (_RELATION_COLUMN if node.kind == "Relation" else _MADE_COLUMN).findall(node.text)
+    }
+    odd = sorted((pair for pair in found if not pair[0].isidentifier()), key=lambda pair: -len(pair[0]))
+
+    def nameless(text: str) -> str:
+        if text.startswith("Relation "):
+            return text
+        for name, number in odd:
+            text = re.sub(rf"{re.escape(name)}#{number}(?!\d)", f"#{number}", text)
+        return _NAMED_ID.sub(r"\1", text)
+
+    return _changed(tree, nameless)
+
+
+def _without_renaming(tree: Node) -> Node:
+    made = [node.text for node in walk(tree) if node.kind in ("Project", "Aggregate")]
+    same = {new: old for text in made for old, new in _RENAMED.findall(text)}
+
+    def first(match: re.Match[str]) -> str:
+        number = match.group(1)
+        while number in same:
+            number = same[number]
+        return f"#{number}{match.group(2)}"
+
+    def merged(text: str) -> str:
+        if text.startswith(("Project", "Aggregate")):
+            text = _RENAMED.sub(lambda match: match.group().split(" AS ")[0], text)
+        return _ID.sub(first, text)
+
+    return _changed(tree, merged)
+
+
+def _without_idle_projects(node: Node) -> Node:
+    children = tuple(_without_idle_projects(child) for child in node.children)
+    node = replace(node, children=children)
+    if node.kind == "Project" and _PLAIN.fullmatch(node.text):
+        below = _output(children[0])
+        if below is not None and below == _output(node):
+            return children[0]
+    return node
+
+
+def _output(node: Node) -> list[str] | None:
+    """The ids of a node's rows, where they can be told."""
+    match node.kind:
+        case "Relation":
+            return [number for number, _ in _ID.findall(node.text)]
+        case "Project":
+            return _made(node.text.removeprefix("Project "))
+        case "Aggregate":
+            _, keys_too, listed = node.text.removeprefix("Aggregate ").partition("], ")
+            if not keys_too:
+                # An empty list is not printed: [#1] may be the keys, or what is made without keys. Keys have no AS.
+                listed = node.text.removeprefix("Aggregate ") if " AS " in node.text else ""
+            return _made(listed)
+        case "Filter":
+            return _output(node.children[0])
+        case "Join" if node.text.startswith("Join Inner"):
+            left, right = (_output(child) for child in node.children)
+            return None if left is None or right is None else left + right
+        case _:
+            return None
+
+
+def _made(listed: str) -> list[str] | None:
+    """The ids of a select list: `[#1, sum(#2) AS #3L]`."""
+    if not (listed.startswith("[") and listed.endswith("]")):
+        return None
+    result, depth, item = [], 0, ""
+    for character in listed[1:-1] + ",":
+        depth += (character in "([") - (character in ")]")
+        if character != "," or depth:
+            item += character
+            continue
+        found = re.fullmatch(r"(?:.* AS )?#(\d+)L?", item.strip(), re.DOTALL)
+        if found is None:
+            return None
+        result.append(found.group(1))
+        item = ""
+    return result
+
+
+def _numbered(tree: Node) -> Node:
+    numbers: dict[str, int] = {}
+
+    def number(key: str) -> int:
+        return numbers.setdefault(key, len(numbers))
+
+    def numbered(node: Node, ordered: bool) -> Node:
+        text = _ID.sub(lambda match: f"#{number(match.group(1))}{match.group(2)}", node.text)
+        text = _CTE.sub(lambda match: f"{match.group(1)} {number(f'cte {match.group(2)}')}", text)
+        if not ordered and _PLAIN.fullmatch(text):
+            text = f"Project [{', '.join(sorted(text[9:-1].split(', ')))}]"
+        # Where a list above names the columns, their order below it is nobody's.
+        below = {"Project": False, "Aggregate": False, "Filter": ordered}.get(node.kind, True)
+        below = ordered if node.text.startswith("Join Inner") else below
+        return Node(text, tuple(numbered(child, below) for child in node.children))
+
+    return numbered(tree, True)
