@@ -41,7 +41,7 @@ def _from_history(session: Session, window: Window, known_at: str) -> LogFacts:
     commits = _history(session, window, limit)
     missing = commits[0].version - window.old
     if missing > 0 and len(commits) == limit:
-        commits = _history(session, window, limit + missing)
+        commits = _history(session, window, limit + missing + _LATER)
     return LogFacts(
         window=window,
         commits=tuple(c for c in commits if window.old < c.version <= window.new),

@@ -1,0 +1,114 @@
+"""What is asked of the warehouse before a window is read: as few statements as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from dbt_trickle.capture.base import Appended, Unlogged, Window
+from dbt_trickle.capture.choose import Chosen, Mode, Refused, Why, choose
+from dbt_trickle.capture.commits import nothing_changed
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.names import Relation
+from dbt_trickle.run.windows import gather
+
+WINDOW = Window(Relation.of("shop", "orders"), 3, 5, (("id", "int"),))
+APPEND = {"operation": "WRITE", "operationParameters": {"mode": "Append"}, "engineInfo": "Apache-Spark/4.1.4"}
+UPDATE = {"operation": "UPDATE"}
+OPTIMIZE = {"operation": "OPTIMIZE"}
+FEED = {"delta.enableChangeDataFeed": "true"}
+
+
+def at(version: int) -> datetime:
+    return datetime(2026, 1, 1, 12, version % 60, version // 60, tzinfo=timezone.utc)
+
+
+class Table:
+    """A session over one table; keeps what it was asked."""
+
+    def __init__(self, *operations: dict[str, Any], first: int = 0, **properties: str) -> None:
+        self.rows = [{"version": v, "timestamp": at(v), **o} for v, o in enumerate(operations, first)]
+        self.properties = properties
+        self.log: list[dict[str, Any]] | None = []
+        self.asked: list[str] = []
+
+    def execute(self, sql: str) -> None:
+        raise AssertionError(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        self.asked.append(sql)
+        if sql.startswith("DESCRIBE HISTORY"):
+            return self.rows[::-1][: int(sql.split(" LIMIT ")[1])]
+        if sql.startswith("DESCRIBE DETAIL"):
+            return [{"location": "file:/wh/orders", "partitionColumns": [], "properties": self.properties}]
+        if sql.startswith("DESCRIBE QUERY"):
+            return [{"col_name": "id", "data_type": "int"}]
+        if self.log is None:
+            raise WarehouseError("TRK-301", "PATH_NOT_FOUND")
+        return self.log
+
+    def choice(self, mode: Mode = "auto", known_at: datetime | None = None) -> Chosen | Refused:
+        return choose(mode, gather(self, WINDOW, (known_at or at(3)).isoformat(timespec="milliseconds"), mode))
+
+
+def test_a_feed_takes_three_statements() -> None:
+    table = Table(*[APPEND] * 5, UPDATE, **FEED)
+    assert table.choice() == Chosen("feed", "its change feed is on")
+    assert table.asked == [
+        "DESCRIBE HISTORY `shop`.`orders` LIMIT 11",
+        "DESCRIBE DETAIL `shop`.`orders`",
+        "DESCRIBE QUERY SELECT * FROM `shop`.`orders` VERSION AS OF 3",
+    ]
+
+
+def test_where_no_row_moved_one_statement_tells_it() -> None:
+    table = Table(*[APPEND] * 4, OPTIMIZE, OPTIMIZE)
+    facts = gather(table, WINDOW, at(3).isoformat(timespec="milliseconds"), "auto")
+    assert nothing_changed(facts.commits)
+    assert facts.rows == 0
+    assert len(table.asked) == 1
+
+
+def test_where_the_old_version_is_gone_one_statement_tells_it() -> None:
+    table = Table(*[APPEND] * 7, first=4)
+    assert table.choice() == Refused(Why.GONE, "its history does not go back to version 3")
+    assert len(table.asked) == 1
+    table = Table(*[APPEND] * 6)
+    assert table.choice(known_at=at(59)) == Refused(Why.GONE, "dropped and re-created")
+    assert len(table.asked) == 1
+
+
+def test_commits_that_came_since_the_source_was_pinned() -> None:
+    table = Table(*[APPEND] * 5, UPDATE, *[APPEND] * 30, **FEED)
+    facts = gather(table, WINDOW, at(3).isoformat(timespec="milliseconds"), "auto")
+    assert [c.version for c in facts.commits] == [4, 5]
+    assert [c.version for c in facts.later] == list(range(6, 36))
+    assert [sql for sql in table.asked if "HISTORY" in sql] == [
+        "DESCRIBE HISTORY `shop`.`orders` LIMIT 11",
+        "DESCRIBE HISTORY `shop`.`orders` LIMIT 41",
+    ]
+    assert choose("auto", facts) == Chosen("feed", "its change feed is on")
+
+
+def test_the_log_is_read_only_where_it_may_be_chosen() -> None:
+    table = Table(*[APPEND] * 5, UPDATE)
+    assert table.choice("log") == Chosen("difference", "cdc_mode is log; UPDATE at version 5")
+    assert len(table.asked) == 3
+    table = Table(*[APPEND] * 6)
+    table.log = [{"file": f"{v:020d}.json", "kind": "commit", "path": None} for v in (4, 5)]
+    table.log += [{"file": f"{5:020d}.json", "kind": "add", "path": "a", "size": 1, "has_vector": False}]
+    for entry in table.log:
+        entry.setdefault("has_vector", False)
+    facts = gather(table, WINDOW, at(3).isoformat(timespec="milliseconds"), "auto")
+    assert facts.log == Appended(("file:/wh/orders/a",), 1)
+    assert len(table.asked) == 5
+
+
+def test_a_log_that_cannot_be_read_is_a_reason() -> None:
+    table = Table(*[APPEND] * 6)
+    table.log = None
+    facts = gather(table, WINDOW, at(3).isoformat(timespec="milliseconds"), "auto")
+    assert facts.log == Unlogged("its transaction log cannot be read")
+    found = choose("auto", facts)
+    assert found == Chosen("difference", "its change feed is off; its transaction log cannot be read")
