@@ -90,6 +90,7 @@ class LogFacts:
     later: tuple[CommitFacts, ...] = ()  # after the window: the table may have moved on since it was pinned
     known_at: str = ""  # when the old version was committed, as the frontier has it
     found_at: str | None = None  # and as the table's history has it now; none: the history does not go back so far
+    gone: str = ""  # why the old version cannot be read although its commit is known; empty: it was not refused
     properties: Mapping[str, str] = field(default_factory=dict)
     old_columns: tuple[tuple[str, str], ...] | None = None  # none: not asked
     log: Appended | Unlogged | None = None  # none: not asked

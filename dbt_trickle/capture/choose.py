@@ -69,6 +69,8 @@ def unreadable(facts: LogFacts) -> Refused | None:
         return Refused(Why.GONE, "dropped and re-created")
     if [commit.version for commit in facts.commits] != list(range(window.old + 1, window.new + 1)):
         raise TrickleBug(f"commits {[c.version for c in facts.commits]} of the window ({window.old}, {window.new}]")
+    if facts.gone:
+        return Refused(Why.GONE, facts.gone)
     # From the window's first commit on, files of the old version may be out of use.
     vacuums = [c.removes_files_older_than for c in facts.commits + facts.later]
     if any(before is not None and facts.commits[0].committed_at <= before for before in vacuums):

@@ -21,6 +21,24 @@ from dbt_trickle.run.session import Session
 
 # Commits that may have come since the source was pinned; when there are more, the history is asked again.
 _LATER = 8
+# What Delta says of a version that is not to be had. It refuses one that is older than the table's
+# `delta.deletedFileRetentionDuration` even where no VACUUM ever ran (docs/decisions.md).
+_GONE = {
+    "BEYOND_DELETED_FILE_RETENTION_DURATION": "older than its retention",
+    "DELTA_VERSION_NOT_FOUND": "its log was cleaned up",
+    "DELTA_TRUNCATED_TRANSACTION_LOG": "its log was cleaned up",
+    "DELTA_LOG_FILE_NOT_FOUND": "its log was cleaned up",
+    "DELTA_VERSIONS_NOT_CONTIGUOUS": "its log was cleaned up",
+    "DELTA_FILE_NOT_FOUND": "its files were removed",
+    "DELTA_CHANGE_DATA_FILE_NOT_FOUND": "its files were removed",
+    "FILE_NOT_EXIST": "its files were removed",
+    "FileNotFoundException": "its files were removed",
+}
+
+
+def gone(problem: WarehouseError) -> str | None:
+    """Why what was to be read is not there any more, if that is what went wrong."""
+    return next((reason for word, reason in _GONE.items() if word in problem.what), None)
 
 
 def gather(session: Session, window: Window, known_at: str, mode: Mode) -> LogFacts:
@@ -29,7 +47,13 @@ def gather(session: Session, window: Window, known_at: str, mode: Mode) -> LogFa
     if unreadable(facts) or nothing_changed(facts.commits):
         return facts
     detail = session.query(delta.detail(window.relation))[0]
-    facts = replace(facts, properties=_map(detail.get("properties")), old_columns=_columns_at(session, window))
+    facts = replace(facts, properties=_map(detail.get("properties")))
+    try:
+        facts = replace(facts, old_columns=_columns_at(session, window))
+    except WarehouseError as problem:
+        if (reason := gone(problem)) is None:
+            raise
+        return replace(facts, gone=reason)
     if not needs_log(mode, facts):
         return facts
     return replace(facts, log=_log(session, facts, str(detail["location"]), _list(detail.get("partitionColumns"))))

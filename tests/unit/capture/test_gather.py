@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+import pytest
+
 from dbt_trickle.capture.base import Appended, Unlogged, Window
 from dbt_trickle.capture.choose import Chosen, Mode, Refused, Why, choose
 from dbt_trickle.capture.commits import nothing_changed
@@ -30,6 +32,7 @@ class Table:
     def __init__(self, *operations: dict[str, Any], first: int = 0, **properties: str) -> None:
         self.rows = [{"version": v, "timestamp": at(v), **o} for v, o in enumerate(operations, first)]
         self.properties = properties
+        self.refuses = ""
         self.log: list[dict[str, Any]] | None = []
         self.asked: list[str] = []
 
@@ -43,6 +46,8 @@ class Table:
         if sql.startswith("DESCRIBE DETAIL"):
             return [{"location": "file:/wh/orders", "partitionColumns": [], "properties": self.properties}]
         if sql.startswith("DESCRIBE QUERY"):
+            if self.refuses:
+                raise WarehouseError("TRK-301", self.refuses)
             return [{"col_name": "id", "data_type": "int"}]
         if self.log is None:
             raise WarehouseError("TRK-301", "PATH_NOT_FOUND")
@@ -112,3 +117,16 @@ def test_a_log_that_cannot_be_read_is_a_reason() -> None:
     assert facts.log == Unlogged("its transaction log cannot be read")
     found = choose("auto", facts)
     assert found == Chosen("difference", "its change feed is off; its transaction log cannot be read")
+
+
+def test_a_version_that_delta_does_not_give_is_gone() -> None:
+    table = Table(*[APPEND] * 6, **FEED)
+    table.refuses = "[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION] Cannot time travel beyond"
+    assert table.choice() == Refused(Why.GONE, "older than its retention")
+
+
+def test_another_failure_is_a_failure() -> None:
+    table = Table(*[APPEND] * 6, **FEED)
+    table.refuses = "the connection was lost"
+    with pytest.raises(WarehouseError, match="connection"):
+        table.choice()

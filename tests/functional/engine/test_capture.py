@@ -1,0 +1,73 @@
+"""On Spark: whatever happened to a table, each capture that may be chosen says what Python says of its rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from faults.fault_engine import embedded_sessions
+
+pytest.register_assert_rewrite("capture_history")
+
+from capture_history import COLUMNS, History, told  # noqa: E402 (its assertions are rewritten as it is imported)
+
+from dbt_trickle.capture.base import Appended, Capture  # noqa: E402
+from dbt_trickle.capture.choose import Chosen, choose  # noqa: E402
+from dbt_trickle.capture.commits import nothing_changed  # noqa: E402
+from dbt_trickle.capture.difference import Difference  # noqa: E402
+from dbt_trickle.capture.feed import Feed  # noqa: E402
+from dbt_trickle.capture.log import Log  # noqa: E402
+from dbt_trickle.formats import delta  # noqa: E402
+from dbt_trickle.names import Relation  # noqa: E402
+from dbt_trickle.run.session import Session  # noqa: E402
+from dbt_trickle.run.windows import gather  # noqa: E402
+
+pytestmark = pytest.mark.spark
+
+COMMITS = 14
+SCHEMA = "capture_histories"
+
+
+@pytest.fixture(scope="class")
+def connect(dbt_profile_target: dict[str, Any]) -> Callable[[], Session]:
+    return embedded_sessions(dbt_profile_target)
+
+
+class TestRandomHistories:
+    @pytest.mark.parametrize("vectors", [False, True], ids=["files", "vectors"])
+    @pytest.mark.parametrize("partitioned", [False, True], ids=["flat", "partitioned"])
+    @pytest.mark.parametrize("seed", [1, 2])
+    def test_every_capture_tells_the_same(
+        self, connect: Callable[[], Session], seed: int, partitioned: bool, vectors: bool
+    ) -> None:
+        session = connect()
+        session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        chance = random.Random(f"{seed} {partitioned} {vectors}")
+        relation = Relation.of(SCHEMA, f"t_{seed}_{partitioned}_{vectors}".lower())
+        history = History(session, relation, chance, partitioned, vectors)
+        history.create()
+        history.live(COMMITS)
+        committed = {
+            row["version"]: delta.instant(row["timestamp"]) for row in session.query(f"DESCRIBE HISTORY {history.name}")
+        }
+        steps = [(version, version + 1) for version in range(COMMITS - 1)]
+        spans = [tuple(sorted(chance.sample(range(COMMITS), 2))) for _ in range(6)] + [(0, COMMITS - 1)]
+        for old, new in steps + spans:
+            names = chance.sample(list(COLUMNS)[:-1], chance.randint(1, len(COLUMNS) - 1))
+            window = history.window(old, new, *names)
+            facts = gather(session, window, committed[old], "log")
+            story = (window.names, history.statements[old + 1 : new + 1])
+            expected = history.expected(window)
+            if nothing_changed(facts.commits):
+                assert expected == {}, story
+                continue
+            choice = choose("log", facts)
+            assert isinstance(choice, Chosen), (choice, story)
+            captures: dict[str, Capture] = {"feed": Feed(), "difference": Difference()}
+            if choice.capture == "log":
+                assert isinstance(facts.log, Appended)
+                captures["log"] = Log(facts.log)
+            for name, weights in told(session, window, captures):
+                assert weights == expected, (name, story)
