@@ -12,5 +12,5 @@ PENDING = {
     "faults/test_crash_matrix.py": "its cases passed in pieces; to be seen to pass in one run, and how long that takes",
     "faults/test_races.py": "passed in pieces; to be seen to pass in one run",
     "functional/engine/test_capture.py": "written, but never run on Spark",
-    "functional/engine/test_capture_events.py": "written, but never run on Spark; outcomes are as expected, not as seen",
+    "functional/engine/test_capture_events.py": "written, but never run on Spark: what it expects was not seen",
 }

@@ -16,7 +16,8 @@ CaptureName = Literal["feed", "log", "difference"]
 
 # What a window may hold for its files to be read from the log; the log itself must agree.
 _LOGGABLE = (Effect.NOTHING, Effect.APPEND)
-# Measured: the feed of a window across one of these fails, or is read with a schema that the rows never had.
+# A feed's window across a rename or a replacement fails (measured). Restoring may bring back an old schema or
+# switch the feed, and of what is not known nothing is: the difference is right for both.
 _BREAKS_FEED = (Effect.REPLACE, Effect.RENAME, Effect.RESTORE, Effect.UNKNOWN)
 
 

@@ -1,4 +1,4 @@
-"""What a commit can have done, from rows as DESCRIBE HISTORY gives them (Delta 4.4)."""
+"""What a commit can have done, from rows in the shape of DESCRIBE HISTORY's."""
 
 from __future__ import annotations
 
