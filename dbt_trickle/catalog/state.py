@@ -69,6 +69,7 @@ class StreamTable:
     rows: int = 0
     storage_version: int = -1
     unversioned: tuple[str, ...] = ()
+    meaning: Mapping[str, str] = field(default_factory=dict)  # settings that the query has its meaning under
     suspended_by: str | None = None  # USER or ERRORS
     retired: tuple[tuple[int, str], ...] = ()  # (generation, when its last reader may have opened it)
 

@@ -16,7 +16,7 @@ from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
 from dbt_trickle.run import recover
-from dbt_trickle.run.session import Session, is_missing
+from dbt_trickle.run.session import Session, is_missing, meaning
 from dbt_trickle.run.sources import Sources
 
 
@@ -90,12 +90,7 @@ class Invocation:
         """The session's settings that belong to a definition."""
         with self._guard:
             if self._meaning is None:
-                ansi = session.query("SET spark.sql.ansi.enabled")[0]["value"]
-                zone = session.query("SELECT current_timezone() AS zone")[0]["zone"]
-                self._meaning = {
-                    "spark.sql.ansi.enabled": "true" if ansi == "<undefined>" else str(ansi).lower(),
-                    "spark.sql.session.timeZone": str(zone),
-                }
+                self._meaning = meaning(session)
             return self._meaning
 
     # --- the protocol --------------------------------------------------------------------------

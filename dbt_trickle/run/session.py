@@ -16,6 +16,16 @@ class Session(Protocol):
         """Runs a query and fetches its (few) rows."""
 
 
+def meaning(session: Session) -> Mapping[str, str]:
+    """The session's settings that belong to a definition (tree/fingerprint.py)."""
+    ansi = session.query("SET spark.sql.ansi.enabled")[0]["value"]
+    zone = session.query("SELECT current_timezone() AS zone")[0]["zone"]
+    return {
+        "spark.sql.ansi.enabled": "true" if ansi == "<undefined>" else str(ansi).lower(),
+        "spark.sql.session.timeZone": str(zone),
+    }
+
+
 MISSING = (
     "TABLE_OR_VIEW_NOT_FOUND",
     "SCHEMA_NOT_FOUND",
@@ -48,6 +58,22 @@ CONFLICTS = (
 def is_conflict(problem: WarehouseError) -> bool:
     """Somebody else was faster; what they did is there now, so that looking again helps."""
     return problem.code == "TRK-303" or any(word in problem.what for word in CONFLICTS)
+
+
+# What Spark and Delta say when a version's files, or its log, have been removed.
+VACUUMED = (
+    "FILE_NOT_EXIST",
+    "DELTA_FILE_NOT_FOUND",
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_NO_RECREATABLE_HISTORY",
+    "DELTA_LOG_FILE_NOT_FOUND",
+    "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND",
+    "FileNotFoundException",
+)
+
+
+def is_vacuumed(problem: WarehouseError) -> bool:
+    return any(word in problem.what for word in VACUUMED)
 
 
 def is_a_view(problem: WarehouseError) -> bool:

@@ -89,7 +89,7 @@ class Sources:
         volatile = list(found.volatile)
         edits = []
         for ref in found.tables:
-            relation = _qualified(ref.parts, schema)
+            relation = qualified(ref.parts, schema)
             if relation is None:
                 # It may be a temporary view, or of whatever schema the session is in: Spark knows, we do not.
                 unversioned.append(f"{ref.parts[0]} is named without its schema")
@@ -207,7 +207,7 @@ class Sources:
         return Pinned(view.as_subquery(inner.text), True, frontier, inner.unversioned, inner.as_of, inner.volatile)
 
 
-def _qualified(parts: tuple[str, ...], schema: str | None) -> Relation | None:
+def qualified(parts: tuple[str, ...], schema: str | None) -> Relation | None:
     """schema.table; a catalog only where it is not Spark's own."""
     if len(parts) == 1:
         return Relation((schema, *parts)) if schema is not None else None

@@ -195,7 +195,10 @@ def _marker(
         data_timestamp=here.data_timestamp,
         run=here.run.invocation_id,
         rows_before=base.rows,
-        definition=here.request.definition(columns, here.pinned.unversioned),
+        definition={
+            **here.request.definition(columns, here.pinned.unversioned),
+            "meaning": dict(here.run.meaning(here.session)),
+        },
     )
 
 

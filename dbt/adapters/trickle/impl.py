@@ -21,9 +21,10 @@ from dbt.adapters.trickle.engine_session import AdapterSession
 from dbt.adapters.trickle.response import response_of
 from dbt_trickle import config as configuration
 from dbt_trickle import names
-from dbt_trickle.errors import ModelError, TrickleError
+from dbt_trickle.errors import CommandError, ModelError, TrickleError
 from dbt_trickle.names import Relation
-from dbt_trickle.run import leave
+from dbt_trickle.run import leave, verify
+from dbt_trickle.run.frozen import Frozen
 from dbt_trickle.run.invocation import Invocation, Planned
 from dbt_trickle.run.refresh import fail, refresh
 
@@ -98,6 +99,22 @@ class TrickleAdapter(SparkAdapter):
             "columns": [column.name for column in outcome.state.columns] if outcome.state is not None else [],
             "statements": ";\n\n".join(outcome.statements),
         }
+
+    @available.parse(lambda *_, **__: "")
+    def stream_table_differences(self, relation: Any) -> str:
+        """The SQL of the rows in which a stream table is not its query at its frontier."""
+        if not hasattr(relation, "identifier"):
+            raise DbtRuntimeError("stream_table_consistent compares whole stream tables: leave `where` out")
+        session, run = AdapterSession(self), self._run()
+        public = Relation.of(str(relation.schema), str(relation.identifier))
+        try:
+            run.load(session)
+            table = run.stream_table_at(public)
+            if table is None:
+                raise CommandError("TRK-502", f"no stream table is called {public}", remedy="`dbt run` creates it.")
+            return verify.prepare(session, Frozen(session), table, own_settings=False).rows
+        except TrickleError as problem:
+            raise DbtRuntimeError(str(problem.about(str(public)))) from problem
 
     def _is_sampled(self) -> bool:
         """--empty or --sample. Asked here, because Jinja's `flags` do not have the second one."""

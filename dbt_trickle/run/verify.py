@@ -1,0 +1,175 @@
+"""Whether a stream table is what it promises: its defining query over its sources at its frontier.
+
+The query that is compared with is the user's own text; only names get versions. Nothing of what refreshes
+use to get there (rewrites, deltas, keys) is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dbt_trickle.catalog.state import Column, StreamTable
+from dbt_trickle.errors import TrickleError, WarehouseError
+from dbt_trickle.formats import delta
+from dbt_trickle.names import Relation, quote
+from dbt_trickle.plan import canonical, compare
+from dbt_trickle.plan.canonical import Type
+from dbt_trickle.plan.steps import view_query
+from dbt_trickle.run import recover
+from dbt_trickle.run.frozen import Frozen, Unverifiable, unverifiable
+from dbt_trickle.run.session import Session, is_vacuumed, meaning
+
+OK, DIFFERENT, NOT_VERIFIABLE, FAILED = "ok", "DIFFERENT", "not verifiable", "FAILED"
+SAMPLE = 5
+_TYPE_LENGTH = "spark.sql.debug.maxToStringFields"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that differs, as text, and how often it is there too often or too rarely."""
+
+    copies: int
+    values: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    relation: Relation
+    outcome: str
+    reason: str = ""
+    missing: int = 0
+    surplus: int = 0
+    missing_rows: tuple[Row, ...] = ()
+    surplus_rows: tuple[Row, ...] = ()
+    data_timestamp: str | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both sides as queries, and what both have for columns."""
+
+    table: StreamTable
+    has: str
+    should: str
+    columns: tuple[tuple[Column, Type], ...]
+
+    @property
+    def report(self) -> str:
+        return compare.report(self.has, self.should, [(c.name, t) for c, t in self.columns], SAMPLE)
+
+    @property
+    def rows(self) -> str:
+        return compare.differing_rows(self.has, self.should, [(c.stored, t) for c, t in self.columns])
+
+
+class OtherColumns(WarehouseError):
+    """The storage and the query do not even have the same columns."""
+
+
+def verify(session: Session, frozen: Frozen, table: StreamTable, own_settings: bool) -> Verdict:
+    """One line of `trickle verify`: whatever one stream table meets, the others are verified."""
+    try:
+        found = prepare(session, frozen, table, own_settings)
+        rows = session.query(found.report)
+    except Unverifiable as problem:
+        return Verdict(table.public, NOT_VERIFIABLE, problem.reason)
+    except OtherColumns as problem:
+        return Verdict(table.public, DIFFERENT, problem.what)
+    except TrickleError as problem:
+        if isinstance(problem, WarehouseError) and is_vacuumed(problem):
+            return Verdict(table.public, NOT_VERIFIABLE, f"files of a source's version are gone: {problem.what}")
+        return Verdict(table.public, FAILED, problem.what)
+    return _verdict(found, rows)
+
+
+def prepare(session: Session, frozen: Frozen, table: StreamTable, own_settings: bool) -> Comparison:
+    """What is to be compared. `own_settings`: the session is ours, and may get the definition's settings."""
+    if not table.is_populated:
+        raise unverifiable("it was not loaded yet")
+    current, version = as_stored(session, table)
+    if current.unversioned:
+        raise unverifiable("; ".join(current.unversioned))
+    should = frozen.query(current, _settings(session, current, own_settings))
+    has = view_query(current.columns, delta.at_version(current.storage.sql, version))
+    types = _types(session, has), _types(session, should)
+    if types[0] != types[1]:
+        has_, should_ = (", ".join(f"{name} {kind}" for name, kind in side) for side in types)
+        raise OtherColumns(
+            "TRK-305", f"it has the columns ({has_}), its query gives ({should_})", remedy="Run it with --full-refresh."
+        )
+    columns = tuple(
+        (column, canonical.parse(kind)) for column, (_, kind) in zip(current.columns, types[0], strict=True)
+    )
+    for column, kind in columns:
+        if canonical.not_comparable(kind):
+            raise unverifiable(f"Spark cannot compare the column {column.name} of type {column.type}")
+    return Comparison(current, has, should, columns)
+
+
+def as_stored(session: Session, table: StreamTable) -> tuple[StreamTable, int]:
+    """What readers get now, as its storage tells it, and that storage's newest version.
+
+    A refresh may have committed since the catalog was read: its own marker has the frontier then. A NO_DATA
+    run moves the frontier without a commit: of one batch the catalog knows the later one.
+    """
+    storage = recover.serving_storage(session, table.public, table.pgt_id)
+    if storage is None:
+        raise unverifiable("what has its name is not this stream table")
+    commits = [delta.commit_of(row) for row in session.query(delta.history(storage, recover.HISTORY_DEPTH))]
+    for commit in commits:
+        if commit.marker is None or commit.marker.pgt_id != table.pgt_id:
+            continue
+        if (commit.marker.batch, storage) != (table.batch, table.storage):
+            table = recover.apply_marker(table, storage, commit, commit.marker)
+        return table, commits[0].version
+    raise unverifiable(f"{storage} has no commit of this stream table any more")
+
+
+def _settings(session: Session, table: StreamTable, own_settings: bool) -> Mapping[str, str]:
+    """The settings that the definition has its meaning under."""
+    if own_settings:
+        for key, value in table.meaning.items():
+            session.execute(f"SET {quote(key)} = {quote(value)}")
+    current = meaning(session)
+    for key, value in table.meaning.items():
+        if current.get(key, "").lower() != value.lower():
+            raise unverifiable(f"it was made with {key}={value}, the session has {current.get(key)}")
+    return current
+
+
+def _types(session: Session, query: str) -> list[tuple[str, str]]:
+    """Names and types as Spark tells them, in full: it cuts those of wide structs unless asked not to."""
+    described = f"DESCRIBE QUERY {query}"
+    rows = session.query(described)
+    if any(canonical.TRUNCATED in row["data_type"] for row in rows):
+        session.execute(f"SET {_TYPE_LENGTH} = 100000")
+        try:
+            rows = session.query(described)
+        finally:
+            session.execute(f"RESET {_TYPE_LENGTH}")
+    return [(str(row["col_name"]), str(row["data_type"])) for row in rows]
+
+
+def _verdict(found: Comparison, rows: Sequence[Mapping[str, object]]) -> Verdict:
+    table = found.table
+    if not rows:
+        return Verdict(table.public, OK, data_timestamp=table.data_timestamp)
+    samples: dict[bool, list[Row]] = {True: [], False: []}
+    for row in rows:
+        values = {c.name: _text(row[f"__pgt_{i}"]) for i, (c, _) in enumerate(found.columns)}
+        copies = int(str(row[compare.COPIES]))
+        samples[copies > 0].append(Row(abs(copies), values))
+    return Verdict(
+        table.public,
+        DIFFERENT,
+        missing=int(str(rows[0][compare.MISSING])),
+        surplus=int(str(rows[0][compare.SURPLUS])),
+        missing_rows=tuple(samples[False]),
+        surplus_rows=tuple(samples[True]),
+        data_timestamp=table.data_timestamp,
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
