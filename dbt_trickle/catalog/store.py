@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dbt_trickle.catalog import tables
+from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation, literal
@@ -113,9 +114,10 @@ def schema_version() -> Entry:
     return Entry(tables.META, "schema_version", _json(tables.SCHEMA_VERSION))
 
 
-def event(name: str, number: int, at: str, payload: Mapping[str, Any]) -> Entry:
-    row = {"event": name, "pgt_id": number, "at": at, "payload": _json(payload)}
-    return Entry(tables.EVENT, f"{number}/{at}/{name}", _json(row))
+def event(found: Event) -> Entry:
+    payload = _json({"relation": found.relation, **found.payload})
+    row = {"event": found.name, "pgt_id": found.pgt_id, "at": found.at, "payload": payload}
+    return Entry(tables.EVENT, f"{found.pgt_id}/{found.at}/{found.name}", _json(row))
 
 
 def _json(value: Any) -> str:

@@ -46,6 +46,16 @@ def detail(relation: Relation) -> str:
     return f"DESCRIBE DETAIL {relation.sql}"
 
 
+def last_modified(detail_row: Mapping[str, Any]) -> str:
+    """When its newest commit was made, of whatever kind."""
+    return instant(detail_row["lastModified"])
+
+
+def is_exact(committed_at: str) -> bool:
+    """Whether the store tells times to the millisecond. One that tells seconds may give two commits one time."""
+    return not committed_at.endswith(".000+00:00")
+
+
 def commit_of(row: Mapping[str, Any]) -> Commit:
     metrics = row.get("operationMetrics") or {}
     if isinstance(metrics, str):  # a thrift server sends maps as JSON

@@ -71,6 +71,12 @@ def decide(facts: Facts) -> Decision:
     if state.needs_reinit:
         return Decision("REINITIALIZE", state.reinit_reason or "it was marked for it", Work.LOAD)
     if facts.storage_touched:
+        if config.refresh_mode == "differential" and not facts.full_refresh:
+            raise ModelError(
+                "TRK-213",
+                facts.storage_touched,
+                remedy="Find out who writes there. `dbt run --full-refresh` loads it anew.",
+            )
         return Decision("REINITIALIZE", facts.storage_touched, Work.LOAD)
     if facts.full_refresh:
         return Decision("FULL", "--full-refresh", Work.OVERWRITE)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt_trickle.catalog import store, tables
+from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
@@ -29,7 +30,7 @@ class Outcome:
     dependencies: tuple[Dependency, ...] | None = None  # none: as they were
     statements: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    events: tuple[store.Entry, ...] = ()
+    events: tuple[Event, ...] = ()
     moved: bool = False  # readers were led to another storage
 
 
@@ -49,12 +50,15 @@ class Invocation:
     invocation_id: str
     settings: ProjectSettings
     clock: Callable[[], str]
+    tell: Callable[[Event], None] = lambda _: None  # dbt's log, in which an event stands once, when it happens
     sources: Sources = field(init=False)
     _guard: threading.RLock = field(default_factory=threading.RLock, init=False)
     _catalog: store.Catalog | None = field(default=None, init=False)
     _meaning: Mapping[str, str] | None = field(default=None, init=False)
     _opened: dict[int, Refresh] = field(default_factory=dict, init=False)
+    _planned: dict[int, Relation] = field(default_factory=dict, init=False)
     _outcomes: dict[int, Outcome] = field(default_factory=dict, init=False)
+    _noted: list[Event] = field(default_factory=list, init=False)
     _dropped: list[int] = field(default_factory=list, init=False)
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
 
@@ -104,11 +108,12 @@ class Invocation:
             self._ensure_catalog(session)
             settled = self._settle_doubts(session)
             now = self.clock()
+            self._planned = {plan.pgt_id: plan.public for plan in planned}
             for plan in planned:
                 self._opened[plan.pgt_id] = Refresh(
                     plan.refresh_id, plan.pgt_id, self.invocation_id, now, action="", status="RUNNING"
                 )
-            entries = [store.opened(self.invocation_id, {plan.pgt_id: plan.public for plan in planned})]
+            entries = [store.opened(self.invocation_id, self._planned)]
             entries += [store.refresh(row) for row in self._opened.values()]
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, [*settled, *entries]))
 
@@ -123,9 +128,15 @@ class Invocation:
                 raise TrickleBug(f"stream table {number} was not announced when the invocation opened")
             return self._opened[number]
 
+    def name_of(self, number: int) -> str:
+        with self._guard:
+            return str(self._planned.get(number, number))
+
     def finish(self, outcome: Outcome) -> None:
         """Remembered now, written when the invocation closes."""
         number = outcome.refresh.pgt_id
+        for event in outcome.events:
+            self.tell(event)
         with self._guard:
             self._outcomes[number] = outcome
             if outcome.state is not None:
@@ -133,6 +144,13 @@ class Invocation:
         if outcome.state is not None:
             # Outside: who looks a source up holds the sources and asks here for stream tables.
             self.sources.forget(outcome.state.public)
+
+    def note(self, state: StreamTable, event: Event) -> None:
+        """Found while looking, whatever becomes of the refresh: told now, and the state knows that it was."""
+        self.tell(event)
+        with self._guard:
+            self._noted.append(event)
+            self._states[state.pgt_id] = state
 
     def forget(self, number: int) -> None:
         with self._guard:
@@ -168,15 +186,17 @@ class Invocation:
                     )
                     continue
                 entries.append(store.refresh(outcome.refresh))
-                entries += outcome.events
+                entries += map(store.event, outcome.events)
                 if outcome.state is not None:
                     entries.append(store.stream_table(self._as_shown(session, outcome, outcome.state)))
                 if outcome.dependencies is not None:
                     entries.append(store.dependencies(number, outcome.dependencies))
+            entries += map(store.event, self._noted)
             if self._opened:
                 entries.append(store.closed(self.invocation_id))
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, entries))
             self._opened.clear()
+            self._noted.clear()
             self._dropped.clear()
 
     # --- inside --------------------------------------------------------------------------------

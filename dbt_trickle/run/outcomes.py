@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dbt_trickle.catalog import events
 from dbt_trickle.catalog.state import ACTIVE, ERROR, SUSPENDED
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUSPENDED_BY_USER, Decision
@@ -32,6 +33,9 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
             suspended_by=None,
             consecutive_errors=0,
             last_error=None,
+            # Where it was suspended, somebody has lifted that, or it would not have come to here.
+            status=ACTIVE,
+            suspended_by=None,
         )
         state, statements = work.update_docs(here, state)
         state = retire.sweep(here.session, state, here.run.settings.change_schema, here.now)
@@ -80,4 +84,4 @@ def failed(run: Invocation, pgt_id: int, problem: TrickleError) -> Outcome:
             suspended_by="ERRORS" if suspended else before.suspended_by,
         )
     row = replace(run.running(pgt_id), action="SKIP", status="FAILED", error_message=message, end_time=now)
-    return Outcome(row, state)
+    return Outcome(row, state, events=events.of_failure(before, state, run.name_of(pgt_id), row, problem))

@@ -78,6 +78,7 @@ def apply_marker(state: StreamTable, storage: Relation, commit: Commit, marker: 
         status=ACTIVE,
         rows=commit.rows_written,
         storage_version=commit.version,
+        storage_seen=commit.committed_at if delta.is_exact(commit.committed_at) else "",
         last_refresh_at=commit.committed_at,
         consecutive_errors=0,
         last_error=None,

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbt_trickle import sql
-from dbt_trickle.catalog.state import Column
+from dbt_trickle.catalog import events
+from dbt_trickle.catalog.events import Event
+from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import ModelError, TrickleError, WarehouseError
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.plan.decide import Decision, Facts, Work, decide
-from dbt_trickle.run import outcomes, recover, work
+from dbt_trickle.run import guard, outcomes, recover, work
 from dbt_trickle.run.columns import describe_query
+from dbt_trickle.run.guard import Storage
 from dbt_trickle.run.invocation import Invocation, Outcome
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, is_conflict
@@ -24,13 +27,26 @@ ATTEMPTS = 3
 
 def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     """Every outcome is remembered for the catalog, a failure too; then the failure goes on to dbt."""
+    before = run.state(request.pgt_id)
     try:
         outcome = _with_others(request, session, run)
     except TrickleError as problem:
         fail(run, request.pgt_id, problem)
         raise problem.about(request.name) from problem
+    outcome = _with_events(outcome, request, before)
     run.finish(outcome)
     return outcome
+
+
+def _with_events(outcome: Outcome, request: Request, before: StreamTable | None) -> Outcome:
+    row, state = outcome.refresh, outcome.state
+    if state is None:
+        return outcome
+    asked_full = request.full_refresh or request.config.refresh_mode == "full"
+    found = events.of_refresh(before, state, row, asked_full)
+    if found:
+        state = replace(state, last_action=row.action)
+    return replace(outcome, state=state, events=(*outcome.events, *found))
 
 
 def fail(run: Invocation, pgt_id: int, problem: TrickleError) -> None:
@@ -78,6 +94,9 @@ def _look(request: Request, session: Session, run: Invocation) -> Situation:
     pinned = run.sources.pin_query(session, query, meaning, known)
     _require_deterministic(request, pinned)
     phases.lap("sources")
+    stored = _stored(request, session, run, before)
+    before = stored.state if stored is not None else before
+    phases.lap("storage")
     facts = Facts(
         config=request.config,
         state=before,
@@ -88,7 +107,8 @@ def _look(request: Request, session: Session, run: Invocation) -> Situation:
         public_is_ours=request.existing is not None,
         sampled=request.sampled,
         full_refresh=request.full_refresh,
-        previous_storage_missing=_storage_missing(request, session, run),
+        previous_storage_missing=stored is not None and stored.missing,
+        storage_touched=stored.touched if stored is not None else "",
     )
     row = replace(run.running(request.pgt_id), start_time=phases.started)
     return Situation(request, session, run, row, before, pinned, facts, run.clock(), phases)
@@ -109,12 +129,26 @@ def _columns(here: Situation) -> tuple[Situation, tuple[Column, ...]]:
         return replace(here, pinned=own), columns
 
 
-def _storage_missing(request: Request, session: Session, run: Invocation) -> bool:
-    """Asked only where dbt's cache shows something else under the public name than we left there."""
-    before = run.state(request.pgt_id)
-    if before is None or not before.is_populated or request.sampled or request.existing == before.expose:
-        return False
-    return recover.last_marked(session, before.storage, before.pgt_id) is None
+def _stored(request: Request, session: Session, run: Invocation, before: StreamTable | None) -> Storage | None:
+    """What became of its storage since the last run; nothing is asked where it does not matter."""
+    suspended = request.config.status == "suspended" or (before is not None and before.suspended_by == "USER")
+    if (
+        before is None
+        or not before.is_populated
+        or request.sampled
+        or (suspended and request.config.status != "active")
+    ):
+        return None
+    if request.existing != before.expose:
+        # dbt's cache shows something else under the public name than we left there.
+        return Storage(before, missing=recover.last_marked(session, before.storage, before.pgt_id) is None)
+    stored = guard.look(session, before)
+    if stored.foreign is None or stored.foreign.version == before.foreign_version:
+        return stored
+    told = replace(before, foreign_version=stored.foreign.version)
+    payload = {"operation": stored.foreign.operation, "version": stored.foreign.version}
+    run.note(told, Event(events.EXTERNAL_WRITE, before.pgt_id, run.clock(), request.name, payload))
+    return replace(stored, state=told)
 
 
 def _require_other_sources(request: Request, query: str) -> None:

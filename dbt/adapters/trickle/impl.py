@@ -21,6 +21,7 @@ from dbt.adapters.trickle.engine_session import AdapterSession
 from dbt.adapters.trickle.response import response_of
 from dbt_trickle import config as configuration
 from dbt_trickle import names
+from dbt_trickle.catalog.events import Event
 from dbt_trickle.errors import CommandError, ModelError, TrickleError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import leave, verify
@@ -33,6 +34,10 @@ logger = AdapterLogger("Trickle")
 
 def now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def _tell(event: Event) -> None:
+    (logger.debug if event.is_routine else logger.warning)(str(event))
 
 
 class TrickleAdapter(SparkAdapter):
@@ -188,7 +193,7 @@ class TrickleAdapter(SparkAdapter):
         with self._guard:
             current = get_invocation_id()
             if self._invocation is None or self._invocation.invocation_id != current:
-                self._invocation = Invocation(current, self.trickle_settings(), now)
+                self._invocation = Invocation(current, self.trickle_settings(), now, _tell)
             return self._invocation
 
     def trickle_settings(self) -> configuration.ProjectSettings:

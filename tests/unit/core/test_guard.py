@@ -1,106 +1,115 @@
-"""When two plans say the same."""
+"""A write of somebody else's is told from everything that only looks like one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
 import pytest
-import tree_cases
 
-from dbt_trickle.tree import guard
+from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.formats.base import Marker
+from dbt_trickle.run import guard
 
-PLAN = """\
-== Parsed Logical Plan ==
-whatever
-
-== Optimized Logical Plan ==
-Aggregate [region#12], [region#12, sum(amount#13L) AS total#20L]
-+- Project [region#12, amount#13L]
-   +- Join Inner, (k#11L = k#15L)
-      :- Filter (isnotnull(k#11L) AND (amount#13L > 1))
-      :  +- Relation spark_catalog.shop.orders[k#11L,region#12,amount#13L] parquet
-      +- Relation spark_catalog.shop.customers[k#15L,my name#16] parquet
-
-== Physical Plan ==
-AdaptiveSparkPlan isFinalPlan=false
-"""
-
-
-def changed(*pairs: tuple[str, str]) -> str:
-    plan = PLAN
-    for old, new in pairs:
-        assert old in plan
-        plan = plan.replace(old, new)
-    return plan
+START = datetime(2026, 1, 2, 3, 4, 5, 7000)
+STATE = StreamTable(
+    5,
+    "shop",
+    "totals",
+    "model.shop.totals",
+    storage_relation="changes.st_5_g1",
+    is_populated=True,
+    batch=2,
+    storage_version=3,
+    storage_seen="2026-01-02T03:07:05.007+00:00",
+)
 
 
-SAME = {
-    "other ids": [("#1", "#4"), ("#20", "#9")],
-    "names of ours": [("AS total#20L", "AS sum_1#20L"), ("[region#12, sum", "[o.region#12, sum")],
-    "a cross join with a condition": [("Join Inner, (", "Join Cross, (")],
-    "a hint": [("= k#15L)", "= k#15L), rightHint=(strategy=broadcast)")],
-    "a column called something else": [
-        ("Project [region#12, amount#13L]", "Project [region#12 AS r#70, amount#13L AS a#71L]"),
-        ("Aggregate [region#12], [region#12, sum(amount#13L)", "Aggregate [r#70], [r#70 AS x#80, sum(a#71L)"),
+def ours(version: int, action: str = "FULL", number: int = 5) -> dict[str, Any]:
+    marker = Marker(number, version, 1, action, "", "f", {}, "t", "run", 0)
+    return {**other(version, "WRITE"), "userMetadata": marker.to_json()}
+
+
+def other(version: int, operation: str) -> dict[str, Any]:
+    moment = START + timedelta(minutes=version)
+    return {"version": version, "timestamp": moment, "operation": operation, "operationMetrics": {}}
+
+
+class Warehouse:
+    def __init__(self, *commits: dict[str, Any]) -> None:
+        self.commits = sorted(commits, key=lambda c: -c["version"])
+        self.asked: list[str] = []
+
+    def execute(self, sql: str) -> None:
+        raise AssertionError(f"looking must not change anything: {sql}")
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        self.asked.append(sql)
+        if not self.commits:
+            raise WarehouseError("TRK-301", "[TABLE_OR_VIEW_NOT_FOUND] it is not there")
+        if sql.startswith("DESCRIBE DETAIL"):
+            return [{"lastModified": self.commits[0]["timestamp"]}]
+        return self.commits[: int(sql.split()[-1])]
+
+
+@pytest.mark.parametrize(
+    ("later", "foreign"),
+    [
+        ([], None),
+        ([other(4, "SET TBLPROPERTIES")], None),
+        ([other(4, "OPTIMIZE"), other(5, "VACUUM START"), other(6, "VACUUM END")], None),
+        ([other(4, "WRITE")], 4),
+        ([other(4, "DELETE"), other(5, "OPTIMIZE")], 4),
+        ([other(4, "MERGE"), other(5, "UPDATE")], 5),
+        ([other(4, "RESTORE")], 4),
+        ([other(4, "SOMETHING THAT DELTA LEARNED LATER")], 4),
+        ([ours(4)], None),
+        ([ours(4, "DIFFERENTIAL")], None),
+        ([other(4, "DELETE"), ours(5)], None),
+        ([other(4, "DELETE"), ours(5, "DIFFERENTIAL")], 4),
+        ([ours(4), other(5, "DELETE")], 5),
+        ([ours(4, number=6)], 4),
+        ([other(v, "OPTIMIZE") for v in range(4, 40)], None),
+        ([other(4, "DELETE"), *(other(v, "OPTIMIZE") for v in range(5, 40))], 4),
     ],
-    "a Project that changes nothing": [
-        ("      +- Relation spark", "      +- Project [k#15L, my name#16 AS n#77]\n         +- Relation spark"),
-    ],
-    "another order below": [("Project [region#12, amount#13L]", "Project [amount#13L, region#12]")],
-    "other physical plans": [("isFinalPlan=false", "isFinalPlan=true")],
-}
-OTHER = {
-    "another column": [("sum(amount#13L)", "sum(k#11L)")],
-    "another function": [("sum(amount#13L)", "sum(DISTINCT amount#13L)")],
-    "a sign": [("sum(amount#13L)", "sum(-amount#13L)")],
-    "a constant": [("> 1)", "> 2)")],
-    "another relation": [("shop.customers", "shop.others")],
-    "another column of the source": [("customers[k#15L,my name#16]", "customers[my name#15L,k#16]")],
-    "a step less": [("+- Project [region#12, amount#13L]\n", "")],
-    "another join": [("Join Inner", "Join LeftOuter")],
-    "another type": [("AS total#20L", "AS total#20")],
-    "a join of everything": [("Join Inner, (k#11L = k#15L)", "Join Cross")],
-    "another order": [("[region#12, sum(amount#13L) AS total#20L]", "[sum(amount#13L) AS total#20L, region#12]")],
-    "one column for another": [("[region#12, sum", "[k#11L AS region#12, sum")],
-    "a relation with the ids of the other": [("customers[k#15L", "customers[k#11L")],
-}
+)
+def test_foreign_writes(later: list[dict[str, Any]], foreign: int | None) -> None:
+    found = guard.look(Warehouse(ours(2), ours(3), *later), STATE)
+    assert (found.foreign.version if found.foreign else None) == foreign
+    assert bool(found.touched) is (foreign is not None)
+    assert not found.missing
 
 
-@pytest.mark.parametrize("edits", SAME.values(), ids=SAME)
-def test_the_same(edits: list[tuple[str, str]]) -> None:
-    assert guard.difference(PLAN, changed(*edits)) is None
+def test_what_was_not_written_to_costs_one_cheap_question() -> None:
+    warehouse = Warehouse(ours(2), ours(3))
+    assert guard.look(warehouse, STATE).state == STATE
+    assert warehouse.asked == ["DESCRIBE DETAIL `changes`.`st_5_g1`"]
 
 
-@pytest.mark.parametrize("edits", OTHER.values(), ids=OTHER)
-def test_not_the_same(edits: list[tuple[str, str]]) -> None:
-    assert not guard.same_plan(PLAN, changed(*edits))
+def test_a_changed_property_costs_a_second_question_once() -> None:
+    warehouse = Warehouse(ours(3), other(4, "SET TBLPROPERTIES"))
+    found = guard.look(warehouse, STATE)
+    assert len(warehouse.asked) == 2
+    guard.look(warehouse, found.state)
+    assert len(warehouse.asked) == 3
 
 
-def test_names_with_spaces() -> None:
-    plain = "Project [k#1L, my name#2 AS the name#3]\n+- Relation shop.customers[k#1L,my name#2] parquet"
-    ours = "Project [k#1L, my name#2 AS c.my name#5]\n+- Relation shop.customers[k#1L,my name#2] parquet"
-    assert guard.same_plan(plain, ours)
-    assert not guard.same_plan(plain, ours.replace("my name#2 AS", "k#1L AS"))
+def test_another_table_under_the_same_name() -> None:
+    for commits in ([other(0, "CREATE TABLE")], [other(v, "WRITE") for v in range(4)], [ours(3, number=6)]):
+        assert guard.look(Warehouse(*commits), replace(STATE, storage_seen="before")).foreign is not None
+    # Our commit may have gone from the log; it is then what lies behind the last checkpoint.
+    assert guard.look(Warehouse(other(9, "OPTIMIZE")), STATE).foreign is None
 
 
-@pytest.mark.parametrize("cut", ["...", "... 12 more fields", "... 3 more characters", "Truncated"])
-def test_a_plan_that_is_cut_agrees_with_none(cut: str) -> None:
-    plan = changed(("amount#13L > 1", cut))
-    assert not guard.same_plan(plan, plan)
+def test_a_storage_that_is_gone() -> None:
+    assert guard.look(Warehouse(), STATE).missing
 
 
-def test_rows_that_are_not_shown_agree_with_none() -> None:
-    assert not guard.same_plan("LocalRelation [count(1)#0L]", "LocalRelation [count(1)#0L]")
-    assert guard.same_plan("LocalRelation <empty>, [n#0L]", "LocalRelation <empty>, [m#1L]")
-
-
-def test_no_plan_agrees_with_none() -> None:
-    assert not guard.same_plan("", "")
-
-
-def test_the_query_is_regenerated_from_its_tree_with_the_placeholders() -> None:
-    text = "select region, sum(amount) from o where amount > 1 group by 1"
-    assert guard.regenerated(text, tree_cases.SOURCES) == (
-        "SELECT `orders`.`region` AS `region`, sum(`orders`.`amount`) AS `sum_1`\n"
-        "FROM `o` AS `orders`\n"
-        "WHERE `orders`.`amount` > 1\n"
-        "GROUP BY `orders`.`region`"
-    )
+def test_times_in_whole_seconds_are_not_trusted_at_first() -> None:
+    second = replace(STATE, storage_seen="")
+    warehouse = Warehouse(ours(3))
+    assert guard.look(warehouse, second).state.storage_seen == STATE.storage_seen
+    assert len(warehouse.asked) == 2
