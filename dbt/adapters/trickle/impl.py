@@ -24,7 +24,7 @@ from dbt_trickle import names
 from dbt_trickle.catalog.events import Event
 from dbt_trickle.errors import CommandError, ModelError, TrickleError
 from dbt_trickle.names import Relation
-from dbt_trickle.run import leave, verify
+from dbt_trickle.run import health, leave, verify
 from dbt_trickle.run.frozen import Frozen
 from dbt_trickle.run.invocation import Invocation, Planned
 from dbt_trickle.run.refresh import fail, refresh
@@ -118,6 +118,17 @@ class TrickleAdapter(SparkAdapter):
             if table is None:
                 raise CommandError("TRK-502", f"no stream table is called {public}", remedy="`dbt run` creates it.")
             return verify.prepare(session, Frozen(session), table, own_settings=False).rows
+        except TrickleError as problem:
+            raise DbtRuntimeError(str(problem.about(str(public)))) from problem
+
+    @available.parse(lambda *_, **__: "")
+    def stream_table_problems(self, relation: Any, warn_after: Any = None, error_after: Any = None) -> str:
+        """The SQL of one row for each thing that is wrong with a stream table, with its level: 1 warns, 2 fails."""
+        session, run = AdapterSession(self), self._run()
+        public = Relation.of(str(relation.schema), str(relation.identifier))
+        try:
+            run.load(session)
+            return health.as_rows(health.problems(run.stream_table_at(public), now(), warn_after, error_after))
         except TrickleError as problem:
             raise DbtRuntimeError(str(problem.about(str(public)))) from problem
 
