@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -27,6 +27,22 @@ class Model:
     unique_id: str
     public: Relation
     expose: str
+    status: str | None
+    selector: str  # how dbt selects this one and no other
+
+
+@dataclass(frozen=True)
+class Result:
+    """What dbt's run did with one model."""
+
+    name: str
+    ok: bool
+    status: str
+    action: str | None
+    reason: str
+    rows_inserted: int | None
+    rows_deleted: int | None
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -59,7 +75,13 @@ class Project:
         """The project's stream tables, from dbt's own parser."""
         manifest = self._parse()
         return [
-            Model(node.unique_id, Relation.of(node.schema, node.alias), str(node.config.get("expose") or "view"))
+            Model(
+                node.unique_id,
+                Relation.of(node.schema, node.alias),
+                str(node.config.get("expose") or "view"),
+                node.config.get("status"),
+                f"fqn:{'.'.join(node.fqn)}",
+            )
             for node in manifest.nodes.values()
             if node.resource_type == "model" and node.config.materialized == "stream_table"
         ]
@@ -69,18 +91,44 @@ class Project:
         nodes = self._parse().nodes.values()
         return {self.schema, *(str(node.schema) for node in nodes if node.resource_type == "model")}
 
-    def _parse(self) -> Any:
-        from dbt.cli.main import dbtRunner
+    def run(self, models: Sequence[Model], full_refresh: bool) -> list[Result]:
+        """dbt's own run of these stream tables, silent on the console (its log file has all of it)."""
+        flags = ["--full-refresh"] if full_refresh else []
+        answer = self._dbt("--log-level", "none", "run", "--select", *(m.selector for m in models), *flags)
+        if answer.exception is not None:
+            raise EnvironmentProblem("TRK-412", f"dbt could not run: {answer.exception}", remedy="See `dbt run`.")
+        return [_told(result) for result in answer.result]
 
-        args = ["--quiet", "parse", "--project-dir", self._config.project_root, "--target", self.target]
-        if self._config.args.profiles_dir:
-            args += ["--profiles-dir", self._config.args.profiles_dir]
-        answer = dbtRunner().invoke(args)
+    def _parse(self) -> Any:
+        answer = self._dbt("--quiet", "parse")
         if not answer.success:
             raise EnvironmentProblem(
                 "TRK-410", f"dbt cannot parse the project: {answer.exception}", remedy="See `dbt parse`."
             )
         return answer.result
+
+    def _dbt(self, *args: str) -> Any:
+        from dbt.cli.main import dbtRunner
+
+        where = ["--project-dir", self._config.project_root, "--target", self.target]
+        if self._config.args.profiles_dir:
+            where += ["--profiles-dir", self._config.args.profiles_dir]
+        return dbtRunner().invoke([*args, *where])
+
+
+def _told(result: Any) -> Result:
+    answer = result.adapter_response or {}
+    ok = str(result.status) == "success"
+    return Result(
+        str(Relation.of(result.node.schema, result.node.alias)),
+        ok,
+        str(result.status),
+        answer.get("action"),
+        str(answer.get("reason") or result.message or "") if ok else str(result.message or ""),
+        answer.get("rows_inserted"),
+        answer.get("rows_deleted"),
+        float(result.execution_time),
+    )
 
 
 def open_project(project_dir: str | None, profiles_dir: str | None, target: str | None) -> Project:
