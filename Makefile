@@ -26,9 +26,12 @@ check: $(STAMP)  ## what must hold before anything is committed
 fast: $(STAMP)  ## the tests without Spark
 	$(BIN)/pytest -q tests/unit
 
-# One pytest process, hence one Spark, per group; each is small enough to read when it fails.
-GROUPS := unit functional/adapter functional/stream_table_suites functional/stream_table functional/engine faults integration \
-  functional/embedded thrift functional/test_skips.py functional/test_readme.py wheel
+# One pytest process, hence one Spark, per group; each is small enough to read when it fails. The longest
+# come first, and two run at a time: a Spark that serves tests keeps about one core busy.
+GROUPS := functional/adapter functional/stream_table_suites thrift faults functional/stream_table functional/engine \
+  integration functional/embedded functional/test_readme.py wheel unit functional/test_skips.py
+TESTS := $(addprefix tests/,$(GROUPS))
+JOBS := 2
 
 test: $(STAMP)  ## the whole suite, all groups even where one fails
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(TESTS)

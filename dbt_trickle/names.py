@@ -42,6 +42,12 @@ class Relation:
     def of(cls, schema: str, identifier: str) -> Relation:
         return cls((schema, identifier))
 
+    @classmethod
+    def parse(cls, text: str) -> Relation:
+        """Back from str(). Names of the session catalog have no dots; a path may, behind `delta`."""
+        first, _, rest = text.partition(".")
+        return cls((first, rest)) if "/" in rest else cls(tuple(text.split(".")))
+
     @property
     def schema(self) -> str:
         if len(self.parts) < 2:
@@ -100,6 +106,11 @@ def storage(change_schema: str, number: int, generation: int) -> Relation:
 def transaction_app(number: int) -> str:
     """The application whose transaction versions are this stream table's batches."""
     return f"trickle_{number}"
+
+
+def placeholder(source: str) -> str:
+    """Stands for a source in a query's text, whatever version of it is read. `source`: its key in a frontier."""
+    return f"{RESERVED_PREFIX}source_{xxhash.xxh64_hexdigest(source.encode())}"
 
 
 def storage_column(output_name: str, position: int) -> str:

@@ -68,12 +68,15 @@ class StreamTable:
     columns: tuple[Column, ...] = ()
     rows: int = 0
     storage_version: int = -1
-    storage_seen: str = ""  # the storage's newest commit, when it was last known that nobody else had written
+    storage_path: str = ""
+    seen_version: int = -1  # the storage's newest commit when it was last known that nobody else had written
+    seen_at: str = ""
     foreign_version: int = -1  # the newest write of somebody else that an event has told of
     unversioned: tuple[str, ...] = ()
     meaning: Mapping[str, str] = field(default_factory=dict)  # settings that the query has its meaning under
     last_action: str = ""  # of the newest refresh that changed the rows
     suspended_by: str | None = None  # USER or ERRORS
+    engine: Mapping[str, Any] = field(default_factory=dict)  # how it is maintained: run/understand.py
     retired: tuple[tuple[int, str], ...] = ()  # (generation, when its last reader may have opened it)
 
     @property

@@ -27,7 +27,7 @@ def command(place: Place, models: tuple[str, ...], full_refresh: bool) -> None:
             "rows_inserted": result.rows_inserted,
             "rows_deleted": result.rows_deleted,
             "seconds": round(result.seconds, 1),
-            "why": result.reason if place.output == "json" else result.reason.split("\n")[0],
+            "why": result.reason if place.output == "json" else _first_line(result.reason),
         }
         for result in results
     ]
@@ -43,3 +43,11 @@ def command(place: Place, models: tuple[str, ...], full_refresh: bool) -> None:
     output.show(rows, headings, place.output, "Nothing was selected.")
     if any(not result.ok for result in results):
         sys.exit(1)
+
+
+def _first_line(reason: str) -> str:
+    """dbt puts a line of its own, which only names the model, on top of an error."""
+    lines = [line.strip() for line in reason.splitlines() if line.strip()]
+    if len(lines) > 1 and not lines[0].startswith("["):
+        lines = lines[1:]
+    return lines[0] if lines else ""

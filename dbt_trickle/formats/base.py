@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from dbt_trickle.names import Relation
+
 
 @dataclass(frozen=True)
 class SourceVersion:
@@ -18,6 +20,11 @@ class SourceVersion:
     table_id: str
     version: int
     committed_at: str  # tells a re-created table that happens to be at the same version
+
+    @property
+    def table(self) -> Relation:
+        """What holds its rows: of a stream table its storage, which is what its id names."""
+        return Relation.parse(self.table_id if self.kind == "STREAM_TABLE" else self.relation)
 
     def same_state(self, other: SourceVersion | None) -> bool:
         return other is not None and (self.table_id, self.version, self.committed_at) == (
@@ -53,6 +60,7 @@ class Marker:
     run: str
     rows_before: int
     definition: Mapping[str, Any] = field(default_factory=dict)
+    work: str = "overwrite"  # overwrite, append, merge or bag: how to read the commit's metrics
 
     def to_json(self) -> str:
         """In ASCII and without a dollar, which Spark would take for one of its variables."""
@@ -84,3 +92,11 @@ class Commit:
     @property
     def rows_written(self) -> int:
         return int(self.metrics.get("numOutputRows", 0))
+
+    @property
+    def rows_merged(self) -> tuple[int, int]:
+        """Rows that a MERGE inserted and deleted; an updated row is one of each."""
+        inserted, updated, deleted = (
+            int(self.metrics.get(f"numTargetRows{what}", 0)) for what in ("Inserted", "Updated", "Deleted")
+        )
+        return inserted + updated, deleted + updated

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -18,6 +19,7 @@ BATCH = "spark.databricks.delta.write.txnVersion"
 # partitions that the query has no rows for; INSERT … REPLACE WHERE true does, too (docs/decisions.md).
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_./:@=+ -]+")
 
 # Operations that leave the rows as they are: comments, properties, layout. From Delta's DeltaOperations.
 NO_CHANGE = frozenset(
@@ -46,14 +48,19 @@ def detail(relation: Relation) -> str:
     return f"DESCRIBE DETAIL {relation.sql}"
 
 
-def last_modified(detail_row: Mapping[str, Any]) -> str:
-    """When its newest commit was made, of whatever kind."""
-    return instant(detail_row["lastModified"])
+def commit_file(table_path: str, version: int) -> str:
+    return f"{table_path}/_delta_log/{version:020d}.json"
 
 
-def is_exact(committed_at: str) -> bool:
-    """Whether the store tells times to the millisecond. One that tells seconds may give two commits one time."""
-    return not committed_at.endswith(".000+00:00")
+def files_there(folder: str, paths: Sequence[str]) -> str:
+    """Which of these files below the folder there are, and their times, out of one listing."""
+    names = ",".join(path[len(folder) + 1 :] for path in paths)
+    return f"SELECT path, modificationTime FROM binaryFile.{quote(f'{folder}/{{{names}}}')}"
+
+
+def can_be_listed(path: str) -> bool:
+    """Whether a pattern can name this path: braces, stars and the like would mean something else in it."""
+    return _PLAIN_PATH.fullmatch(path) is not None
 
 
 def commit_of(row: Mapping[str, Any]) -> Commit:

@@ -20,6 +20,7 @@ class Work(Enum):
 
     NOTHING = "nothing"
     LOAD = "a new generation is loaded, then the public name moves to it"
+    DELTA = "what changed is brought in, where that can be done"
     OVERWRITE = "all rows are replaced in one commit"
     PLACEHOLDER = "an empty stand-in, so that what reads it compiles"
 
@@ -84,13 +85,23 @@ def decide(facts: Facts) -> Decision:
     if not moved and not facts.unversioned:
         return Decision("NO_DATA", "no source moved", Work.NOTHING)
     why = "; ".join((*moved, *facts.unversioned))
-    if config.refresh_mode == "differential":
+    # `auto` is to choose by itself; until the choice rests on measured costs, differential is asked for by name.
+    if config.refresh_mode != "differential":
+        return Decision("FULL", why, Work.OVERWRITE)
+    if facts.unversioned:
+        return instead(config, Decision("FULL", why, Work.OVERWRITE))
+    return Decision("DIFFERENTIAL", why, Work.DELTA)
+
+
+def instead(config: StreamTableConfig, decision: Decision) -> Decision:
+    """A full refresh where a differential one was due: the user may have forbidden it."""
+    if config.refresh_mode == "differential" and decision.work in (Work.OVERWRITE, Work.LOAD):
         raise ModelError(
             "TRK-203",
-            f"`refresh_mode: differential` forbids the full refresh that is due ({why})",
-            remedy="This release maintains no query differentially yet: use `refresh_mode: auto` or `full`.",
+            f"`refresh_mode: differential` forbids the full refresh that is due ({decision.reason})",
+            remedy="Use `refresh_mode: auto` (or `full`), or run once with --full-refresh to go on from there.",
         )
-    return Decision("FULL", why, Work.OVERWRITE)
+    return decision
 
 
 def moved_sources(old: Mapping[str, SourceVersion], new: Mapping[str, SourceVersion]) -> tuple[str, ...]:

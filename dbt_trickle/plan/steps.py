@@ -21,6 +21,7 @@ class Commit:
     sql: str
     storage: Relation
     marker: Marker
+    may_be_empty: bool = False  # a MERGE that finds nothing to do commits nothing
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,17 @@ def load(
     marker: Marker,
     config: StreamTableConfig,
     existing: str | None,
+    stored: Sequence[tuple[str, str]],
 ) -> tuple[Step, ...]:
     """A new generation beside the old one; the public name moves when it is complete.
 
     `existing`: what has the public name now: 'ours' (a view of an older generation), 'view', 'table' or nothing.
+    `stored`: the storage's columns, and the query's names of them, in order.
     """
     create = delta.table_as(
         target.storage,
         query,
-        columns=target.stored,
+        columns=stored,
         properties={**dict(target.properties), **constraints(target)},
         partition_by=[_stored_name(target, name) for name in config.partition_by],
         cluster_by=[_stored_name(target, name) for name in config.liquid_clustered_by],
@@ -97,8 +100,13 @@ def load(
     )
 
 
-def overwrite(target: Target, query: str, marker: Marker) -> tuple[Step, ...]:
-    return (Commit(delta.overwrite(target.storage, query, target.stored), target.storage, marker),)
+def overwrite(target: Target, query: str, marker: Marker, stored: Sequence[tuple[str, str]]) -> tuple[Step, ...]:
+    return (Commit(delta.overwrite(target.storage, query, stored), target.storage, marker),)
+
+
+def bring_in(target: Target, statement: str, marker: Marker) -> tuple[Step, ...]:
+    """A delta, as the statement that was worked out for it."""
+    return (Commit(statement, target.storage, marker, may_be_empty=statement.startswith("MERGE")),)
 
 
 def placeholder(target: Target, query: str, existing: str | None) -> tuple[Step, ...]:

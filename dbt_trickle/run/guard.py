@@ -1,23 +1,28 @@
 """Whether a storage holds what the catalog knows, or somebody else has written to it.
 
-Looked at on each run, also when nothing has changed: so it has to be cheap, and is asked in two steps. Each
-commit, whatever it does, moves the time of the table's newest one; only where that has moved is the history read.
+Looked at on each run, also when nothing has changed: so it has to be cheap. Delta numbers its commits without
+gaps: while the file of the last known commit is there and that of the next one is not, nobody has written. One
+listing tells that of all stream tables of a run; the history is only read where it tells something else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Commit
+from dbt_trickle.names import Relation
 from dbt_trickle.run.session import Session, is_missing
 
 FIRST_LOOK = 10
+AT_ONCE = 100
 # Actions that replace all rows: what stood there before them is gone.
 _REPLACING = ("FULL", "REINITIALIZE", "ALTER")
+Listed = Mapping[int, str]  # version → the time of its file
 
 
 @dataclass(frozen=True)
@@ -35,21 +40,58 @@ class Storage:
         return f"somebody else wrote to its storage ({self.foreign.operation}, version {self.foreign.version})"
 
 
-def look(session: Session, state: StreamTable) -> Storage:
+def list_commits(session: Session, states: Iterable[StreamTable]) -> dict[int, Listed]:
+    """Of each stream table the files of its last known commit and of the next one, as far as they are there."""
+    asked: dict[str, tuple[int, int]] = {}
+    folders: dict[str, list[str]] = defaultdict(list)
+    for state in states:
+        if not state.is_populated or not delta.can_be_listed(state.storage_path):
+            continue
+        for version in (state.seen_version, state.seen_version + 1):
+            path = delta.commit_file(state.storage_path, version)
+            asked[path] = state.pgt_id, version
+            folders[state.storage_path.rpartition("/")[0]].append(path)
+    listed: dict[int, dict[int, str]] = defaultdict(dict)
+    for folder, paths in folders.items():
+        for start in range(0, len(paths), 2 * AT_ONCE):
+            for path, at in _there(session, folder, paths[start : start + 2 * AT_ONCE]):
+                if path in asked:
+                    number, version = asked[path]
+                    listed[number][version] = at
+    return dict(listed)
+
+
+def _there(session: Session, folder: str, paths: Sequence[str]) -> list[tuple[str, str]]:
     try:
-        newest = delta.last_modified(session.query(delta.detail(state.storage))[0])
-        if newest == state.storage_seen:
-            return Storage(state)
+        rows = session.query(delta.files_there(folder, paths))
+    except WarehouseError:
+        # None is there, or this user may not list them: each storage's history will tell.
+        return []
+    return [(str(row["path"]), delta.instant(row["modificationTime"])) for row in rows]
+
+
+def look(session: Session, state: StreamTable, listed: Listed) -> Storage:
+    if listed == {state.seen_version: state.seen_at}:
+        return Storage(state)
+    try:
         commits = _since(session, state)
+        path = state.storage_path or path_of(session, state.storage)
     except WarehouseError as problem:
         if is_missing(problem):
             return Storage(state, missing=True)
         raise
     foreign = foreign_write(commits, state)
-    if foreign is None:
-        # Of the two answers the older one is remembered: what was written between them is seen the next time.
-        return Storage(replace(state, storage_seen=newest))
-    return Storage(state, foreign=foreign)
+    if foreign is not None:
+        return Storage(state, foreign=foreign)
+    newest = commits[0]
+    at = listed.get(newest.version, newest.committed_at)
+    return Storage(replace(state, storage_path=path, seen_version=newest.version, seen_at=at))
+
+
+def path_of(session: Session, storage: Relation) -> str:
+    """Where the table lies. Not by DESCRIBE DETAIL, which reads the whole state of a table: a second or two."""
+    rows = session.query(f"DESCRIBE TABLE EXTENDED {storage.sql}")
+    return next((str(row["data_type"]).rstrip("/") for row in reversed(rows) if row["col_name"] == "Location"), "")
 
 
 def foreign_write(commits: Sequence[Commit], state: StreamTable) -> Commit | None:

@@ -16,7 +16,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.run import recover
+from dbt_trickle.run import guard, recover
 from dbt_trickle.run.session import Session, is_missing, meaning
 from dbt_trickle.run.sources import Sources
 
@@ -58,6 +58,7 @@ class Invocation:
     _opened: dict[int, Refresh] = field(default_factory=dict, init=False)
     _planned: dict[int, Relation] = field(default_factory=dict, init=False)
     _outcomes: dict[int, Outcome] = field(default_factory=dict, init=False)
+    _listed: Mapping[int, guard.Listed] = field(default_factory=dict, init=False)
     _noted: list[Event] = field(default_factory=list, init=False)
     _dropped: list[int] = field(default_factory=list, init=False)
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
@@ -109,6 +110,8 @@ class Invocation:
             settled = self._settle_doubts(session)
             now = self.clock()
             self._planned = {plan.pgt_id: plan.public for plan in planned}
+            known = (self._states.get(number) for number in self._planned)
+            self._listed = guard.list_commits(session, [state for state in known if state is not None])
             for plan in planned:
                 self._opened[plan.pgt_id] = Refresh(
                     plan.refresh_id, plan.pgt_id, self.invocation_id, now, action="", status="RUNNING"
@@ -127,6 +130,11 @@ class Invocation:
             if number not in self._opened:
                 raise TrickleBug(f"stream table {number} was not announced when the invocation opened")
             return self._opened[number]
+
+    def listed(self, number: int) -> guard.Listed:
+        """Which commits its storage had when the invocation opened."""
+        with self._guard:
+            return self._listed.get(number, {})
 
     def name_of(self, number: int) -> str:
         with self._guard:

@@ -28,9 +28,6 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
             data_timestamp=here.data_timestamp,
             last_refresh_at=here.now,
             updated_at=here.now,
-            # A suspension that is still in force would have been decided as SKIP.
-            status=ACTIVE,
-            suspended_by=None,
             consecutive_errors=0,
             last_error=None,
             # Where it was suspended, somebody has lifted that, or it would not have come to here.

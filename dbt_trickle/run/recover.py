@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dbt_trickle.apply.bag import came_back
 from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import ACTIVE, StreamTable
 from dbt_trickle.errors import WarehouseError
@@ -66,6 +67,7 @@ def apply_marker(state: StreamTable, storage: Relation, commit: Commit, marker: 
     """The state that the close of the dead run would have written."""
     definition: dict[str, Any] = dict(marker.definition)
     rebuilt = StreamTable.from_row({**state.to_row(), **definition})
+    inserted, deleted = moved_rows(commit, marker)
     return replace(
         rebuilt,
         storage_relation=str(storage),
@@ -76,13 +78,26 @@ def apply_marker(state: StreamTable, storage: Relation, commit: Commit, marker: 
         batch=marker.batch,
         is_populated=True,
         status=ACTIVE,
-        rows=commit.rows_written,
+        rows=marker.rows_before + inserted - deleted,
         storage_version=commit.version,
-        storage_seen=commit.committed_at if delta.is_exact(commit.committed_at) else "",
+        storage_path=state.storage_path if str(storage) == state.storage_relation else "",
+        seen_version=commit.version,
+        seen_at=commit.committed_at,
         last_refresh_at=commit.committed_at,
         consecutive_errors=0,
         last_error=None,
     )
+
+
+def moved_rows(commit: Commit, marker: Marker) -> tuple[int, int]:
+    """Rows that a commit of ours inserted and deleted, on balance."""
+    if marker.work == "overwrite":
+        return commit.rows_written, marker.rows_before
+    if marker.work == "append":
+        return commit.rows_written, 0
+    inserted, deleted = commit.rows_merged
+    back = came_back(commit.metrics) if marker.work == "bag" else 0
+    return inserted - back, deleted - back
 
 
 _SHOWN = re.compile(r"FROM `((?:[^`]|``)+)`\.`(st_(\d+)_g\d+)`\s*$")
@@ -147,6 +162,7 @@ def close_rows(
 
 
 def _as_committed(commit: Commit, marker: Marker) -> dict[str, Any]:
+    inserted, deleted = moved_rows(commit, marker)
     return {
         "status": "COMPLETED",
         "action": marker.action,
@@ -154,9 +170,9 @@ def _as_committed(commit: Commit, marker: Marker) -> dict[str, Any]:
         "batch": marker.batch,
         "data_timestamp": marker.data_timestamp,
         "end_time": commit.committed_at,
-        "rows_inserted": commit.rows_written,
-        "rows_deleted": marker.rows_before,
-        "delta_rows": commit.rows_written + marker.rows_before,
+        "rows_inserted": inserted,
+        "rows_deleted": deleted,
+        "delta_rows": inserted + deleted,
         "frontier_to": frontier_json(marker.frontier),
     }
 

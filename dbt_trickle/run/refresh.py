@@ -10,15 +10,17 @@ from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import ModelError, TrickleError, WarehouseError
 from dbt_trickle.formats.base import Frontier
-from dbt_trickle.plan.decide import Decision, Facts, Work, decide
+from dbt_trickle.plan.decide import Decision, Facts, Work, decide, instead
 from dbt_trickle.run import guard, outcomes, recover, work
 from dbt_trickle.run.columns import describe_query
+from dbt_trickle.run.differential import Differential, differential
 from dbt_trickle.run.guard import Storage
 from dbt_trickle.run.invocation import Invocation, Outcome
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, is_conflict
 from dbt_trickle.run.situation import Phases, Situation
 from dbt_trickle.run.sources import PinnedQuery
+from dbt_trickle.run.understand import Understood, understand
 from dbt_trickle.tree import fingerprint
 
 # Of two runs at once, the slower one looks again; a third time only if yet another one came between.
@@ -71,16 +73,58 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
         return outcomes.switched_off(request, run)
     here = _look(request, session, run)
     decision = decide(here.facts)
-    columns: tuple[Column, ...] = ()
-    if decision.work is not Work.NOTHING:
-        here, columns = _columns(here)
-        decision = _reload_on_other_columns(decision, here, columns)
-    here.phases.lap("decide")
     if decision.work is Work.NOTHING:
         return outcomes.nothing_done(here, decision)
+    here, columns = _columns(here)
     if decision.work is Work.PLACEHOLDER:
         return work.stand_in(here, decision, columns)
-    return work.apply(here, decision, columns)
+    decision = _reload_on_other_columns(decision, here, columns)
+    understood = understand(here, columns, anew=decision.work is Work.LOAD)
+    here.phases.lap("understand")
+    if decision.work in (Work.DELTA, Work.OVERWRITE):
+        decision, statement = _by_what_changed(here, decision, understood)
+        here.phases.lap("decide")
+        if decision.work is Work.NOTHING:
+            return outcomes.nothing_done(here, decision)
+        if statement is not None:
+            outcome = work.bring_in(here, decision, columns, understood, statement)
+            nothing = Decision("NO_DATA", f"{decision.reason}; none of its rows changed", Work.NOTHING)
+            return outcome or outcomes.nothing_done(here, nothing)
+        if decision.work is Work.LOAD:
+            understood = understand(here, columns, anew=True)
+    _require_maintainable(here, understood)
+    return work.apply(here, decision, columns, understood)
+
+
+def _by_what_changed(
+    here: Situation, decision: Decision, understood: Understood
+) -> tuple[Decision, Differential | None]:
+    """What is done, and the statement where it is a differential refresh."""
+    config, before = here.request.config, here.before
+    if understood.shape is None and decision.work is Work.DELTA:
+        decision = instead(config, Decision("FULL", f"{decision.reason}; {understood.reason}", Work.OVERWRITE))
+    if before is not None and understood.mark != before.engine.get("mark", ""):
+        # The mode was changed, or the query is understood otherwise than when it was loaded.
+        lacks = "lacks what differential refreshes go on from"
+        holds = "holds what only differential refreshes need"
+        reason = f"{decision.reason}; its storage {holds if understood.shape is None else lacks}"
+        return Decision("REINITIALIZE", reason, Work.LOAD), None
+    if decision.work is not Work.DELTA or understood.shape is None:
+        return decision, None
+    found = differential(here, understood.shape, decision.reason)
+    if isinstance(found, Decision):
+        return instead(config, found), None
+    return replace(decision, reason=found.reason), found
+
+
+def _require_maintainable(here: Situation, understood: Understood) -> None:
+    """At the first load already: later it would be an error in the middle of the night."""
+    if here.request.config.refresh_mode == "differential" and understood.shape is None:
+        raise ModelError(
+            "TRK-203",
+            f"`refresh_mode: differential`, but it can only be recomputed: {understood.reason}",
+            remedy="Use `refresh_mode: auto`, which recomputes where it must and says why, or change the query.",
+        )
 
 
 def _look(request: Request, session: Session, run: Invocation) -> Situation:
@@ -142,7 +186,7 @@ def _stored(request: Request, session: Session, run: Invocation, before: StreamT
     if request.existing != before.expose:
         # dbt's cache shows something else under the public name than we left there.
         return Storage(before, missing=recover.last_marked(session, before.storage, before.pgt_id) is None)
-    stored = guard.look(session, before)
+    stored = guard.look(session, before, run.listed(before.pgt_id))
     if stored.foreign is None or stored.foreign.version == before.foreign_version:
         return stored
     told = replace(before, foreign_version=stored.foreign.version)
@@ -176,6 +220,6 @@ def _require_deterministic(request: Request, pinned: PinnedQuery) -> None:
 
 def _reload_on_other_columns(decision: Decision, here: Situation, columns: tuple[Column, ...]) -> Decision:
     """`select *` over a source that got another column: the text is the same, the table is not."""
-    if decision.work is Work.OVERWRITE and here.before is not None and here.before.columns != columns:
+    if decision.work in (Work.OVERWRITE, Work.DELTA) and here.before is not None and here.before.columns != columns:
         return Decision("REINITIALIZE", f"its columns changed; {decision.reason}", Work.LOAD)
     return decision

@@ -16,7 +16,7 @@ from dbt_trickle.catalog.state import Dependency, StreamTable
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier, SourceVersion
-from dbt_trickle.names import Relation, quote
+from dbt_trickle.names import Relation, placeholder, quote
 from dbt_trickle.plan.steps import view_query
 from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versioned
 from dbt_trickle.run.views import ViewText, parse_view
@@ -31,6 +31,7 @@ class Pinned:
 
     text: str | None  # what replaces the name; none: the name stays as it is
     needs_alias: bool
+    template: str = ""  # the same with a placeholder for each table, whatever version of it is read
     frontier: Frontier = field(default_factory=dict)
     unversioned: tuple[str, ...] = ()
     as_of: tuple[str, ...] = ()  # data timestamps of the stream tables below
@@ -46,6 +47,7 @@ class PinnedQuery:
     unversioned: tuple[str, ...] = ()  # why a state of what it reads cannot be named
     as_of: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()  # functions whose value no source determines
+    template: str = ""  # the text with placeholders (names.placeholder) for its tables
 
 
 class Sources:
@@ -81,13 +83,13 @@ class Sources:
     ) -> PinnedQuery:
         found = sql.analyse(text)
         if isinstance(found, sql.Unparsed):
-            return PinnedQuery(text, {}, (f"its sources are unknown: {found.reason}",))
+            return PinnedQuery(text, {}, (f"its sources are unknown: {found.reason}",), template=text)
         frontier: Frontier = {}
         unversioned = [f"{name}() reads what has no version" for name in found.table_functions]
         unversioned += [f"{name}() is no function of Spark's own" for name in self._user_functions(session, found)]
         as_of: list[str] = []
         volatile = list(found.volatile)
-        edits = []
+        edits, places = [], []
         for ref in found.tables:
             relation = qualified(ref.parts, schema)
             if relation is None:
@@ -103,8 +105,9 @@ class Sources:
             as_of += pin.as_of
             volatile += pin.volatile
             if pin.text is not None:
-                alias = f" AS {quote(ref.parts[-1])}" if pin.needs_alias and not ref.aliased else ""
-                edits.append(sql.Edit(ref.start, ref.end, pin.text + alias))
+                alias = f" AS {quote(ref.parts[-1])}" if not ref.aliased else ""
+                edits.append(sql.Edit(ref.start, ref.end, pin.text + (alias if pin.needs_alias else "")))
+                places.append(sql.Edit(ref.start, ref.end, pin.template + alias))
         # A volatile query has to be computed again even where its sources stand still.
         unversioned += [f"{name} is volatile" for name in found.volatile]
         return PinnedQuery(
@@ -113,6 +116,7 @@ class Sources:
             tuple(dict.fromkeys(unversioned)),
             tuple(as_of),
             tuple(dict.fromkeys(volatile)),
+            sql.splice(text, places),
         )
 
     def _user_functions(self, session: Session, found: sql.Analysis) -> list[str]:
@@ -164,7 +168,7 @@ class Sources:
                 relation.key, "TABLE", str(relation), str(found["id"]), newest.version, newest.committed_at
             )
         text = delta.at_version(relation.sql, version.version)
-        return Pinned(text, False, {relation.key: version})
+        return Pinned(text, False, placeholder(relation.key), {relation.key: version})
 
     def _stream_table(self, session: Session, relation: Relation, upstream: StreamTable) -> Pinned:
         """A stream table is a source of its own: the storage behind its public name."""
@@ -181,8 +185,9 @@ class Sources:
             newest.committed_at,
         )
         text = f"({view_query(upstream.columns, delta.at_version(upstream.storage.sql, newest.version))})"
+        template = f"({view_query(upstream.columns, placeholder(version.key))})"
         as_of = (upstream.data_timestamp,) if upstream.data_timestamp else ()
-        return Pinned(text, True, {version.key: version}, as_of=as_of)
+        return Pinned(text, True, template, {version.key: version}, as_of=as_of)
 
     def _view(
         self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
@@ -204,7 +209,8 @@ class Sources:
             **inner.frontier,
             relation.key: _view_version(relation, view),
         }
-        return Pinned(view.as_subquery(inner.text), True, frontier, inner.unversioned, inner.as_of, inner.volatile)
+        text, template = view.as_subquery(inner.text), view.as_subquery(inner.template)
+        return Pinned(text, True, template, frontier, inner.unversioned, inner.as_of, inner.volatile)
 
 
 def qualified(parts: tuple[str, ...], schema: str | None) -> Relation | None:
@@ -226,7 +232,7 @@ def _view_version(relation: Relation, view: ViewText) -> SourceVersion:
 
 
 def _unversioned(relation: Relation, reason: str) -> Pinned:
-    return Pinned(None, False, {}, (f"{relation}: {reason}",))
+    return Pinned(None, False, unversioned=(f"{relation}: {reason}",))
 
 
 def _no_such_source(relation: Relation) -> ModelError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbt_trickle import names
+from dbt_trickle.apply.shape import load
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats import delta
@@ -12,29 +13,33 @@ from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
 from dbt_trickle.plan import steps
 from dbt_trickle.plan.decide import Decision, Work
-from dbt_trickle.run import recover, retire
+from dbt_trickle.run import guard, recover, retire
+from dbt_trickle.run.differential import Differential
 from dbt_trickle.run.invocation import Outcome
 from dbt_trickle.run.session import Session
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.run.sources import dependencies
+from dbt_trickle.run.understand import Understood
 
 WHOLE_HISTORY = 1_000_000
 
 
-def apply(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> Outcome:
+def apply(here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood) -> Outcome:
+    """All rows anew: into a new generation, or in place of the old ones."""
     base = _base(here)
     generation, storage = base.generation, base.storage_or_none
     if decision.work is Work.LOAD:
         generation, storage = _next_generation(here, base)
     if storage is None:
         raise TrickleBug(f"{base.public} is populated and has no storage")
-    marker = _marker(here, decision, base, generation, columns)
+    marker = _marker(here, decision, base, generation, columns, understood)
     target = here.request.target(storage, columns)
+    query, stored = _all_rows(here, target, understood)
     if decision.work is Work.LOAD:
         standing = here.request.standing(base)
-        plan = steps.load(target, here.pinned.text, marker, here.request.config, standing)
+        plan = steps.load(target, query, marker, here.request.config, standing, stored)
     else:
-        plan = steps.overwrite(target, here.pinned.text, marker)
+        plan = steps.overwrite(target, query, marker, stored)
     here.phases.lap("plan")
     done, commit = run_steps(here, plan)
     here.phases.lap("execute")
@@ -51,11 +56,55 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> O
         suspended_by=None,
     )
     if decision.work is Work.LOAD:
+        state = replace(state, storage_path=guard.path_of(here.session, storage))
         state = retire.retire(state, _generations(here), now)
     else:
         state, described = update_docs(here, replace(state, docs=base.docs))
         done += described
-    state = retire.sweep(here.session, state, here.run.settings.change_schema, now)
+    return _done(here, decision, marker, base, state, (commit.rows_written, base.rows), done)
+
+
+def bring_in(
+    here: Situation,
+    decision: Decision,
+    columns: tuple[Column, ...],
+    understood: Understood,
+    differential: Differential,
+) -> Outcome | None:
+    """What changed, in one statement; none where none of its rows did."""
+    base = _base(here)
+    marker = replace(_marker(here, decision, base, base.generation, columns, understood), work=differential.work)
+    here.phases.lap("plan")
+    plan = steps.bring_in(here.request.target(base.storage, columns), differential.applied.sql, marker)
+    done, commit = run_steps(here, plan)
+    here.phases.lap("execute")
+    if commit is None:
+        return None
+    state = replace(
+        recover.apply_marker(base, base.storage, commit, marker),
+        updated_at=here.run.clock(),
+        last_diff_ms=sum(here.phases.spent.values()),
+        suspended_by=None,
+    )
+    state, described = update_docs(here, replace(state, docs=base.docs))
+    moved = recover.moved_rows(commit, marker)
+    if not any(moved):
+        # With the batch's number to note, a MERGE that changes no row commits even so.
+        decision = replace(decision, action="NO_DATA", reason=f"{decision.reason}; none of its rows changed")
+    return _done(here, decision, marker, base, state, moved, done + described)
+
+
+def _done(
+    here: Situation,
+    decision: Decision,
+    marker: Marker,
+    base: StreamTable,
+    state: StreamTable,
+    moved: tuple[int, int],
+    done: tuple[str, ...],
+) -> Outcome:
+    inserted, deleted = moved
+    state = retire.sweep(here.session, state, here.run.settings.change_schema, here.run.clock())
     return Outcome(
         replace(
             here.row,
@@ -65,9 +114,9 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> O
             initiated_by=decision.initiated_by,
             batch=marker.batch,
             data_timestamp=state.data_timestamp,
-            rows_inserted=commit.rows_written,
-            rows_deleted=base.rows,
-            delta_rows=commit.rows_written + base.rows,
+            rows_inserted=inserted,
+            rows_deleted=deleted,
+            delta_rows=inserted + deleted,
             frontier_from=base.frontier,
             frontier_to=state.frontier,
             end_time=here.run.clock(),
@@ -125,9 +174,9 @@ def run_steps(here: Situation, plan: tuple[steps.Step, ...]) -> tuple[tuple[str,
                     _require_unmoved(here)
                 here.session.execute(sql)
             case steps.Commit(_, storage, marker):
-                _run_commit(here.session, step)
+                ran_empty = _run_commit(here.session, step)
                 here.phases.lap("execute")
-                commit = _committed(here.session, storage, marker)
+                commit = _committed(here.session, storage, marker, ran_empty)
                 here.phases.lap("confirm")
     return tuple(step.sql for step in plan), commit
 
@@ -146,8 +195,12 @@ def _require_unmoved(here: Situation) -> None:
         )
 
 
-def _run_commit(session: Session, step: steps.Commit) -> None:
-    """A commit's settings are taken back whatever happens, or a hook would inherit them."""
+def _run_commit(session: Session, step: steps.Commit) -> bool:
+    """A commit's settings are taken back whatever happens, or a hook would inherit them.
+
+    True where it ran and is known to have changed nothing. A MERGE answers with its counts; one that is skipped
+    because its batch has been committed answers nothing.
+    """
     before, after = delta.marked(step.marker)
     mode = str(session.query(f"SET {delta.OVERWRITE_MODE}")[0]["value"])
     if mode.lower() == "dynamic":
@@ -155,7 +208,11 @@ def _run_commit(session: Session, step: steps.Commit) -> None:
     try:
         for statement in before:
             session.execute(statement)
-        session.execute(step.sql)
+        if not step.may_be_empty:
+            session.execute(step.sql)
+            return False
+        answer = session.query(step.sql)
+        return bool(answer) and all(int(row["num_affected_rows"]) == 0 for row in answer)
     finally:
         for statement in after:
             session.execute(statement)
@@ -181,8 +238,23 @@ def _base(here: Situation) -> StreamTable:
     )
 
 
+def _all_rows(here: Situation, target: steps.Target, understood: Understood) -> tuple[str, list[tuple[str, str]]]:
+    """The query of a full refresh, and the storage's columns that its own go to."""
+    shape = understood.shape
+    if shape is None:
+        return here.pinned.text, target.stored
+    tables = {key: v for key, v in here.pinned.frontier.items() if v.kind != "VIEW"}
+    at = {key: delta.at_version(version.table.sql, version.version) for key, version in tables.items()}
+    return load(shape, here.pinned.text, at), [(name, name) for name in shape.stored]
+
+
 def _marker(
-    here: Situation, decision: Decision, base: StreamTable, generation: int, columns: tuple[Column, ...]
+    here: Situation,
+    decision: Decision,
+    base: StreamTable,
+    generation: int,
+    columns: tuple[Column, ...],
+    understood: Understood,
 ) -> Marker:
     return Marker(
         pgt_id=base.pgt_id,
@@ -197,6 +269,7 @@ def _marker(
         rows_before=base.rows,
         definition={
             **here.request.definition(columns, here.pinned.unversioned),
+            "engine": understood.remembered(),
             "meaning": dict(here.run.meaning(here.session)),
         },
     )
@@ -215,9 +288,11 @@ def _generations(here: Situation) -> list[int]:
     return list(recover.generations(here.session, here.run.settings.change_schema, here.request.pgt_id))
 
 
-def _committed(session: Session, storage: Relation, marker: Marker) -> Commit:
+def _committed(session: Session, storage: Relation, marker: Marker, ran_empty: bool) -> Commit | None:
     """A guarded statement that was skipped looks like one that ran: the marker tells."""
     found = recover.last_marked(session, storage, marker.pgt_id)
+    if ran_empty and (found is None or found[1].batch < marker.batch):
+        return None  # nothing to commit: the batch is still to come
     if found is None or (found[1].batch, found[1].run) != (marker.batch, marker.run):
         raise WarehouseError(
             "TRK-303",

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_engine import World, embedded_sessions
+from engine_world import World, embedded_sessions
 from thrift_server import ThriftServer, thrift_server
 
 from dbt_trickle.config import ProjectSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fault_engine import Mortal, Rows, World
+from engine_world import Mortal, Rows, World
 
 from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import StreamTable

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from crash_cases import ALWAYS, SOAK, Case, boundaries, create_source, storages
-from fault_engine import Death, Mortal, Rows, World
+from engine_world import Death, Mortal, Rows, World
 
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings

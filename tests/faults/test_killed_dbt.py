@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 from dbt_project import Project
-from fault_engine import Rows
+from engine_world import Rows
 from fault_thrift import ThriftSession
 from thrift_server import ThriftServer
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from crash_cases import AGGREGATE, create_source, storages
-from fault_engine import World
+from engine_world import World
 
 from dbt_trickle.errors import TrickleError, WarehouseError
 from dbt_trickle.formats import delta

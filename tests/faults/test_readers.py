@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 import pytest
-from fault_engine import World
+from engine_world import World
 from fault_thrift import ThriftSession
 from thrift_server import ThriftServer
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from faults.fault_engine import embedded_sessions
+from engine_world import embedded_sessions
 
 pytest.register_assert_rewrite("capture_history")
 

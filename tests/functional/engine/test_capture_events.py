@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults.fault_engine import embedded_sessions
+from engine_world import embedded_sessions
 
 pytest.register_assert_rewrite("capture_history")
 

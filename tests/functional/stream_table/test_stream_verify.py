@@ -20,8 +20,8 @@ MODELS = {
     "totals": model(f"select region, sum(price) as `sum of price`, avg(price) as mean from {ORDERS} group by region"),
     "nested": model(
         "select id, map('p', price, 'n', null) as m, array(price, null) as a, "
-        "if(id = 1, null, named_struct('m', map(region, id), 'd', price)) as s, cast(region as binary) as b, "
-        f"region collate UTF8_LCASE as c from {ORDERS} -- a comment at the end"
+        "if(id = 1, null, named_struct('m', map('k', id), 'd', price)) as s, cast(region as binary) as b "
+        f"from {ORDERS} -- a comment at the end"
     ),
     "shown": model(f"select id, region from {ORDERS};", expose="table"),
     "over_views": model("select * from {{ source('shop', 'outer_view') }}"),
@@ -31,7 +31,7 @@ MODELS = {
 }
 NOT = {
     "from_parquet": model("select * from {{ source('shop', 'sheet') }}"),
-    "variants": model(f"select id, parse_json(region) as v from {ORDERS}"),
+    "variants": model(f"select id, to_variant_object(named_struct('a', id)) as v from {ORDERS}"),
     "never_loaded": model(f"select id, id as x from {ORDERS}"),
 }
 SCHEMA = """
@@ -115,25 +115,25 @@ class TestVerify:
         shop.sql(f"update {nested} set a = array(0.1D + 1e-17D, null), m = map('n', null, 'p', 0.1D) where id = 1")
         assert self.outcomes(shop.project, "totals", "nested") == {"totals": OK, "nested": OK}
         shop.sql(f"update {totals} set mean = mean * (1 + 1e-6D) where region = '1'")
-        shop.sql(f"update {nested} set c = upper(c) where id = 5", f"update {nested} set s = null where id = 2")
+        shop.sql(f"update {nested} set s = null where id = 2")
         shop.sql(f"insert into {bag} values ('9', 9)")
         code, said = self.verify(shop.project, "totals", "nested", "bag", "downstream")
         assert code == 1
         counts = {name: (row["outcome"], row["missing"], row["surplus"]) for name, row in said.items()}
         assert counts == {
             "totals": (DIFFERENT, 1, 1),
-            "nested": (DIFFERENT, 2, 2),
+            "nested": (DIFFERENT, 1, 1),
             "bag": (DIFFERENT, 0, 1),
             "downstream": (OK, 0, 0),
         }
         assert said["bag"]["surplus_rows"] == [{"copies": 1, "values": {"region": "9", "amount": "9"}}]
         assert [row["values"]["sum of price"] for row in said["totals"]["missing_rows"]] == ["0.2"]
 
-        # Back, and then one of two equal rows lost; a NULL in place of a value; a value in place of a NULL.
-        shop.sql(f"delete from {bag} where region = '9'", f"update {nested} set s = null where id = 2")
+        # Loaded anew, and then one of two equal rows lost; a NULL in place of a value; a value in place of a NULL.
         shop.sql("insert into orders values (7, '1', 10, 1)")
-        shop.run("bag")
+        assert shop.run("bag")["bag"].adapter_response["action"] == "REINITIALIZE", "it was written to"
         assert self.outcomes(shop.project, "bag") == {"bag": OK}
+        bag = shop.state("bag").storage_relation
         shop.sql(f"delete from {bag} where region = '1'", f"insert into {bag} values ('1', 10)")
         [row] = self.verify(shop.project, "bag")[1].values()
         assert (row["missing"], row["surplus"]) == (1, 0)

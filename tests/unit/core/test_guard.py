@@ -11,6 +11,7 @@ import pytest
 
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.errors import WarehouseError
+from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Marker
 from dbt_trickle.run import guard
 
@@ -24,7 +25,9 @@ STATE = StreamTable(
     is_populated=True,
     batch=2,
     storage_version=3,
-    storage_seen="2026-01-02T03:07:05.007+00:00",
+    storage_path="file:/w/changes.db/st_5_g1",
+    seen_version=3,
+    seen_at="2026-01-02T03:07:05.007+00:00",
 )
 
 
@@ -50,9 +53,24 @@ class Warehouse:
         self.asked.append(sql)
         if not self.commits:
             raise WarehouseError("TRK-301", "[TABLE_OR_VIEW_NOT_FOUND] it is not there")
-        if sql.startswith("DESCRIBE DETAIL"):
-            return [{"lastModified": self.commits[0]["timestamp"]}]
+        if sql.startswith("DESCRIBE TABLE EXTENDED"):
+            return [{"col_name": "Location", "data_type": STATE.storage_path + "/"}]
+        if sql.startswith("SELECT path"):
+            folder, names = sql.split("`")[1].rstrip("}").split("/{")
+            paths = {f"{STATE.storage_path}/_delta_log/{c['version']:020d}.json": c for c in self.commits}
+            there = [
+                paths[f"{folder}/{name}"] | {"path": f"{folder}/{name}"}
+                for name in names.split(",")
+                if f"{folder}/{name}" in paths
+            ]
+            if not there:
+                raise WarehouseError("TRK-301", "[PATH_NOT_FOUND] it is not there")
+            return [{"path": c["path"], "modificationTime": c["timestamp"]} for c in there]
         return self.commits[: int(sql.split()[-1])]
+
+
+def look(warehouse: Warehouse, state: StreamTable = STATE) -> guard.Storage:
+    return guard.look(warehouse, state, guard.list_commits(warehouse, [state]).get(5, {}))
 
 
 @pytest.mark.parametrize(
@@ -77,39 +95,61 @@ class Warehouse:
     ],
 )
 def test_foreign_writes(later: list[dict[str, Any]], foreign: int | None) -> None:
-    found = guard.look(Warehouse(ours(2), ours(3), *later), STATE)
+    found = look(Warehouse(ours(2), ours(3), *later))
     assert (found.foreign.version if found.foreign else None) == foreign
     assert bool(found.touched) is (foreign is not None)
     assert not found.missing
 
 
-def test_what_was_not_written_to_costs_one_cheap_question() -> None:
+def test_what_was_not_written_to_costs_one_listing_for_all() -> None:
     warehouse = Warehouse(ours(2), ours(3))
-    assert guard.look(warehouse, STATE).state == STATE
-    assert warehouse.asked == ["DESCRIBE DETAIL `changes`.`st_5_g1`"]
+    others = [replace(STATE, pgt_id=n, storage_path=f"file:/w/changes.db/st_{n}_g1") for n in range(10, 30)]
+    listed = guard.list_commits(warehouse, [STATE, *others])
+    assert guard.look(warehouse, STATE, listed[5]).state == STATE
+    assert len(warehouse.asked) == 1
+    assert sorted(listed) == [5]
+
+
+def test_a_listing_keeps_the_address_of_the_store() -> None:
+    paths = [delta.commit_file("s3a://bucket/wh/st_5_g1", version) for version in (3, 4)]
+    assert delta.files_there("s3a://bucket/wh", paths) == (
+        "SELECT path, modificationTime FROM binaryFile.`s3a://bucket/wh/"
+        "{st_5_g1/_delta_log/00000000000000000003.json,st_5_g1/_delta_log/00000000000000000004.json}`"
+    )
 
 
 def test_a_changed_property_costs_a_second_question_once() -> None:
     warehouse = Warehouse(ours(3), other(4, "SET TBLPROPERTIES"))
-    found = guard.look(warehouse, STATE)
+    found = look(warehouse)
+    assert (found.state.seen_version, found.state.storage_version) == (4, 3)
     assert len(warehouse.asked) == 2
-    guard.look(warehouse, found.state)
+    assert look(warehouse, found.state).state == found.state
     assert len(warehouse.asked) == 3
 
 
 def test_another_table_under_the_same_name() -> None:
-    for commits in ([other(0, "CREATE TABLE")], [other(v, "WRITE") for v in range(4)], [ours(3, number=6)]):
-        assert guard.look(Warehouse(*commits), replace(STATE, storage_seen="before")).foreign is not None
+    anew = {**ours(3, number=6), "timestamp": START}
+    for commits in ([other(0, "CREATE TABLE")], [other(v, "WRITE") for v in range(5)], [anew]):
+        assert look(Warehouse(*commits)).foreign is not None
     # Our commit may have gone from the log; it is then what lies behind the last checkpoint.
-    assert guard.look(Warehouse(other(9, "OPTIMIZE")), STATE).foreign is None
+    assert look(Warehouse(other(9, "OPTIMIZE"))).foreign is None
 
 
 def test_a_storage_that_is_gone() -> None:
-    assert guard.look(Warehouse(), STATE).missing
+    assert look(Warehouse()).missing
 
 
-def test_times_in_whole_seconds_are_not_trusted_at_first() -> None:
-    second = replace(STATE, storage_seen="")
+@pytest.mark.parametrize("path", ["", "file:/w/{a,b}.db/st_5_g1", "file:/w/ch*.db/st_5_g1", "file:/w/`/st_5_g1"])
+def test_a_path_that_no_pattern_can_name_is_not_listed(path: str) -> None:
     warehouse = Warehouse(ours(3))
-    assert guard.look(warehouse, second).state.storage_seen == STATE.storage_seen
+    assert guard.list_commits(warehouse, [replace(STATE, storage_path=path)]) == {}
+    assert warehouse.asked == []
+    found = look(warehouse, replace(STATE, storage_path=""))
+    assert found.state.storage_path == STATE.storage_path, "and where it is not known yet, it is from then on"
+
+
+def test_times_that_the_listing_tells_otherwise_than_the_history_are_remembered_as_listed() -> None:
+    warehouse = Warehouse(ours(3))
+    found = look(warehouse, replace(STATE, seen_at="another"))
+    assert found.state == STATE
     assert len(warehouse.asked) == 2

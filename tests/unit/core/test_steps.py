@@ -32,14 +32,14 @@ def words(step: steps.Step) -> str:
     ],
 )
 def test_the_public_name_moves_last(existing: str | None, published: list[str]) -> None:
-    plan = steps.load(TARGET, "select 1", MARKER, StreamTableConfig(), existing)
+    plan = steps.load(TARGET, "select 1", MARKER, StreamTableConfig(), existing, TARGET.stored)
     assert isinstance(plan[0], Commit)
     assert [words(step) for step in plan[1:]] == published
 
 
 def test_an_exposed_table_is_replaced_in_one_commit() -> None:
     target = Target(PUBLIC, PUBLIC, COLUMNS[:1])
-    plan = steps.load(target, "select 1", MARKER, StreamTableConfig(expose="table"), "table")
+    plan = steps.load(target, "select 1", MARKER, StreamTableConfig(expose="table"), "table", target.stored)
     assert [words(step) for step in plan] == ["CREATE OR REPLACE"]
 
 
@@ -51,7 +51,7 @@ def test_constraints_and_comments_come_before_readers_do() -> None:
         Docs("it's", (("sum(x)", "all; of `it`"),)),
         (Constraint("positive", "x > 0"),),
     )
-    plan = steps.load(target, "select 1", MARKER, StreamTableConfig(), None)
+    plan = steps.load(target, "select 1", MARKER, StreamTableConfig(), None, target.stored)
     assert "'delta.constraints.positive' = 'x > 0'" in plan[0].sql
     assert [step.sql for step in plan[1:2]] == [
         "ALTER TABLE `trickle_changes`.`st_5_g2` ALTER COLUMN `__pgt_out_1` COMMENT 'all; of `it`'",
@@ -60,7 +60,7 @@ def test_constraints_and_comments_come_before_readers_do() -> None:
 
 
 def test_the_user_s_text_runs_as_it_is() -> None:
-    (commit,) = steps.overwrite(TARGET, "select region, sum(x) from t -- end", MARKER)
+    (commit,) = steps.overwrite(TARGET, "select region, sum(x) from t -- end", MARKER, TARGET.stored)
     assert commit.sql == (
         "INSERT OVERWRITE `trickle_changes`.`st_5_g2`\nSELECT * FROM (\nselect region, sum(x) from t -- end\n) "
         "AS `__pgt_query` (`region`, `__pgt_out_1`)"
@@ -69,10 +69,12 @@ def test_the_user_s_text_runs_as_it_is() -> None:
 
 def test_layout() -> None:
     config = StreamTableConfig(partition_by=("REGION",), location_root="/lake/", tblproperties=(("a", "b"),))
-    plan = steps.load(TARGET, "select 1", MARKER, config, None)
+    plan = steps.load(TARGET, "select 1", MARKER, config, None, TARGET.stored)
     assert "PARTITIONED BY (`region`)" in plan[0].sql
     assert "LOCATION '/lake/st_5_g2'" in plan[0].sql
-    clustered = steps.load(TARGET, "select 1", MARKER, StreamTableConfig(liquid_clustered_by=("sum(x)",)), None)
+    clustered = steps.load(
+        TARGET, "select 1", MARKER, StreamTableConfig(liquid_clustered_by=("sum(x)",)), None, TARGET.stored
+    )
     assert "CLUSTER BY (`__pgt_out_1`)" in clustered[0].sql
 
 

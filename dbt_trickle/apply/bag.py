@@ -1,0 +1,95 @@
+"""Rows without a key: like rows cannot be told apart, so they are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dbt_trickle.apply.base import NOT_STORED, Applied, all_equal, named, net, quoted, with_ctes
+from dbt_trickle.apply.shape import Shape, with_row_id
+from dbt_trickle.delta.context import WEIGHT, Delta
+from dbt_trickle.names import Relation, literal, quote
+from dbt_trickle.tree.identity import ROW_ID
+
+_KIND, _COPIES, _STORED, _MATCH = (quote(named(role)) for role in ("kind", "copies", "stored", "match"))
+_W = quote(WEIGHT)
+
+
+def appended(shape: Shape, delta: Delta, storage: Relation) -> Applied:
+    """Nothing but filters, projections and joins over sources that only grew: rows only come."""
+    items = ", ".join(
+        f"{quote(item.name)} AS {quote(column.stored)}"
+        for item, column in zip(shape.tree.items, shape.columns, strict=True)
+    )
+    rows = f"SELECT {items}\nFROM {quote(delta.name)}\n{_explode(_W)}"
+    chosen = f"SELECT {quoted(shape.stored)}\nFROM (\n{with_row_id(shape, rows)}\n)"
+    into = f"INSERT INTO {storage.sql} ({quoted(shape.stored)})"
+    return Applied(f"{into}\n{with_ctes(delta.ctes)}\n{chosen}", "rows appended")
+
+
+def bag(shape: Shape, delta: Delta, storage: Relation, version: int) -> Applied:
+    """The stored copies of a row that lost some all go; as many as are left come back with the new ones.
+
+    Which of several like rows goes cannot be said, nor seen.
+    """
+    columns, names = quoted(shape.outputs), (*shape.outputs, WEIGHT, ROW_ID)
+    netted = net(shape, delta)
+    rows = netted.then(named("rows"), with_row_id(shape, f"SELECT {columns}, {_W}\nFROM {quote(netted.name)}"))
+    same = all_equal(shape.outputs, "t", "d")
+    chosen = ", ".join(f"any_value(d.{quote(name)}) AS {quote(name)}" for name in names)
+    lost = rows.then(
+        named("lost"),
+        f"SELECT {chosen}, count(t.{quote(ROW_ID)}) AS {_STORED}\n"
+        f"FROM (SELECT * FROM {quote(rows.name)} WHERE {_W} < 0) AS d\n"
+        f"LEFT JOIN {storage.sql} VERSION AS OF {version} AS t\n"
+        f"ON {' AND '.join([f't.{quote(ROW_ID)} = d.{quote(ROW_ID)}', *same])}\n"
+        f"GROUP BY {quoted((ROW_ID, *shape.outputs), 'd.')}",
+    )
+    source = lost.then(named("copies_now"), _copies(shape, rows.name, lost.name))
+    on = [f"t.{quote(ROW_ID)} = s.{_MATCH}", *all_equal(shape.outputs, "t", "s")]
+    sql = "\n".join(
+        [
+            f"MERGE INTO {storage.sql} AS t",
+            f"USING (\n{with_ctes(source.ctes)}\nSELECT * FROM {quote(source.name)}\n) AS s",
+            f"ON {' AND '.join(on)}",
+            "WHEN MATCHED THEN DELETE",
+            f"WHEN NOT MATCHED AND s.{_KIND} = 'come'"
+            f" THEN INSERT ({quoted(shape.stored)}) VALUES ({quoted(shape.stored, 's.')})",
+        ]
+    )
+    return Applied(sql, "rows merged by what they hold")
+
+
+def _copies(shape: Shape, rows: str, lost: str) -> str:
+    """A row per copy that comes, one that finds all stored copies of what lost some, and some that do nothing:
+
+    of each row that lost copies, as many as bring the statement's count of source rows to
+    `deleted + inserted + come back`. So its own metrics tell how many only came back (`came_back`).
+    """
+    columns = quoted((*shape.outputs, ROW_ID))
+    left = f"CASE WHEN {_STORED} + {_W} < 0 THEN raise_error({literal(NOT_STORED)}) ELSE {_STORED} + {_W} END"
+
+    def kind(name: str, copies: str, source: str) -> str:
+        return f"SELECT {columns}, '{name}' AS {_KIND}, {copies} AS {_COPIES} FROM {quote(source)}"
+
+    kinds = "\nUNION ALL\n".join(
+        [
+            kind("gone", "CAST(1 AS BIGINT)", lost),
+            kind("come", left, lost),
+            kind("fill", f"{_STORED} - 1 + {left}", lost),
+            f"{kind('come', _W, rows)} WHERE {_W} > 0",
+        ]
+    )
+    match = f"CASE WHEN {_KIND} = 'gone' THEN {quote(ROW_ID)} END AS {_MATCH}"
+    return f"SELECT {columns}, {_KIND}, {match}\nFROM (\n{kinds}\n)\n{_explode(_COPIES)}"
+
+
+def came_back(metrics: Mapping[str, str]) -> int:
+    """Of the rows that a bag's merge deleted and inserted, those that it only put back."""
+    source, inserted, deleted = (
+        int(metrics.get(key, 0)) for key in ("numSourceRows", "numTargetRowsInserted", "numTargetRowsDeleted")
+    )
+    return source - inserted - deleted
+
+
+def _explode(copies: str) -> str:
+    return f"LATERAL VIEW explode(array_repeat(0, CAST({copies} AS INT))) {quote(named('e'))} AS {quote(named('copy'))}"

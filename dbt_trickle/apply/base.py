@@ -1,0 +1,73 @@
+"""What the ways to apply a delta share: names that no column has, and the netted rows of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbt_trickle.apply.shape import Shape
+from dbt_trickle.capture.types import Comparison, Incomparable, comparison
+from dbt_trickle.catalog.state import Column
+from dbt_trickle.delta.context import WEIGHT, Cte, Delta
+from dbt_trickle.errors import TrickleBug
+from dbt_trickle.names import RESERVED_PREFIX, quote
+
+GONE = f"{RESERVED_PREFIX}gone"  # whether the key has no row any more
+WAS = f"{RESERVED_PREFIX}was"  # whether it had one
+NOT_STORED = "[TRK-310] a row that is to be deleted is not stored: somebody else has written to the storage"
+SAME_KEY = "[TRK-311] two rows have the same key"
+_TOTAL = f"{RESERVED_PREFIX}total"
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The statement, and in a few words how it goes about it."""
+
+    sql: str
+    how: str
+
+
+def named(role: str) -> str:
+    return f"{RESERVED_PREFIX}{role}"
+
+
+def incomparable(columns: Sequence[Column]) -> str | None:
+    """Why rows of these columns cannot be told apart."""
+    for column in columns:
+        found = comparison(column.name, column.type)
+        if isinstance(found, Incomparable):
+            return found.reason
+        if "COLLATE" in found.keys[0]:
+            return f"column {column.name} has a collation, under which different values are equal"
+    return None
+
+
+def net(shape: Shape, delta: Delta) -> Delta:
+    """The output's rows under their stored names, one per content, with the sum of its weights."""
+    items: list[str] = []
+    keys: list[str] = []
+    for item, column in zip(shape.tree.items, shape.columns, strict=True):
+        how = comparison(item.name, column.type)
+        if not isinstance(how, Comparison):
+            raise TrickleBug(how.reason)
+        items.append(f"{how.value} AS {quote(column.stored)}")
+        keys += how.keys
+    total = f"SUM({quote(WEIGHT)})"
+    rows = (
+        f"SELECT {', '.join(items)}, {total} AS {quote(_TOTAL)}\nFROM {quote(delta.name)}\n"
+        f"GROUP BY {', '.join(keys)}\nHAVING {total} <> 0"
+    )
+    columns = quoted(shape.outputs)
+    return delta.then(named("net"), f"SELECT {columns}, {quote(_TOTAL)} AS {quote(WEIGHT)}\nFROM (\n{rows}\n)")
+
+
+def quoted(names: Sequence[str], of: str = "") -> str:
+    return ", ".join(f"{of}{quote(name)}" for name in names)
+
+
+def with_ctes(ctes: Sequence[Cte]) -> str:
+    return "WITH " + ",\n".join(f"{quote(cte.name)} AS (\n{cte.sql}\n)" for cte in ctes)
+
+
+def all_equal(names: Sequence[str], left: str, right: str) -> list[str]:
+    return [f"{left}.{quote(name)} <=> {right}.{quote(name)}" for name in names]

@@ -1,0 +1,59 @@
+"""Groups: brought forward from their stored state, or computed anew from the rows they have now."""
+
+from __future__ import annotations
+
+from dbt_trickle.apply.base import GONE, WAS, Applied, named
+from dbt_trickle.apply.merge import merge
+from dbt_trickle.apply.shape import Shape, output, with_row_id
+from dbt_trickle.delta import rules
+from dbt_trickle.delta.aggregate import state
+from dbt_trickle.delta.context import Context
+from dbt_trickle.names import Relation, quote
+from dbt_trickle.tree.algebra import Aggregate, Filter, Operator
+from dbt_trickle.tree.identity import ROW_ID
+
+_FOUND = named("found")
+
+
+def brought_forward(shape: Shape, groups: state.Stateful, context: Context, storage: Relation, version: int) -> Applied:
+    before = f"{storage.sql} VERSION AS OF {version}"
+    changes = state.changed(groups, rules.delta(groups.tree.child, context), named("groups"))
+    now = state.brought_forward(groups, changes.name, before, shape.key)
+    rows = output(shape, now, extra=f"{state.gone(groups)} AS {quote(GONE)}, false AS {quote(WAS)}")
+    source = changes.then(named("rows"), rows)
+    return Applied(merge(shape, source, storage, expected=False), "groups brought forward from their stored state")
+
+
+def computed_anew(shape: Shape, groups: Aggregate, context: Context, storage: Relation) -> Applied:
+    below = rules.delta(groups.child, context)
+    small = context.is_small(groups)
+    if not groups.keys:
+        now = _kept(shape.tree.child, rules.groups(groups, context.new, "", small))
+        fresh = below.then(named("fresh"), output(shape, now, extra=f"true AS {quote(_FOUND)}"))
+        values = ", ".join(f"f.{quote(name)}" for name in shape.stored)
+        # HAVING may hide the one row: then there is none.
+        rows = (
+            f"SELECT {values}, f.{quote(_FOUND)} IS NULL AS {quote(GONE)}, false AS {quote(WAS)}\n"
+            f"FROM (SELECT CAST(0 AS BIGINT) AS {quote(ROW_ID)}) AS k\n"
+            f"LEFT JOIN {quote(fresh.name)} AS f ON k.{quote(ROW_ID)} = f.{quote(ROW_ID)}"
+        ).replace(f"f.{quote(ROW_ID)}", f"k.{quote(ROW_ID)}", 1)
+        return Applied(merge(shape, fresh.then(named("rows"), rows), storage, expected=False), "its row computed anew")
+    keys = below.then(named("keys"), rules.touched_keys(groups, below.name))
+    now = _kept(shape.tree.child, rules.groups(groups, context.new, keys.name, small))
+    fresh = keys.then(named("fresh"), output(shape, now, extra=f"true AS {quote(_FOUND)}"))
+    touched = dict(zip(shape.key, (f"k.{quote(rules.key_name(i))}" for i in range(len(groups.keys))), strict=True))
+    values = ", ".join(f"{touched.get(name, f'f.{quote(name)}')} AS {quote(name)}" for name in shape.outputs)
+    same = " AND ".join(f"f.{quote(name)} <=> {key}" for name, key in touched.items())
+    rows = (
+        f"SELECT {values}, f.{quote(_FOUND)} IS NULL AS {quote(GONE)}, false AS {quote(WAS)}\n"
+        f"FROM {quote(keys.name)} AS k\nLEFT JOIN {quote(fresh.name)} AS f ON {same}"
+    )
+    source = fresh.then(named("rows"), with_row_id(shape, rows))
+    return Applied(merge(shape, source, storage, expected=False), "touched groups computed anew")
+
+
+def _kept(tree: Operator, rows: str) -> str:
+    """What HAVING lets pass."""
+    if isinstance(tree, Filter):
+        return f"SELECT *\nFROM (\n{_kept(tree.child, rows)}\n)\nWHERE {tree.condition.sql}"
+    return rows

@@ -1,0 +1,31 @@
+"""Rows with a key that is not a group's: what came and what went of each key, from the delta."""
+
+from __future__ import annotations
+
+from dbt_trickle.apply.base import GONE, SAME_KEY, WAS, Applied, named, net, quoted
+from dbt_trickle.apply.merge import merge
+from dbt_trickle.apply.shape import Shape, with_row_id
+from dbt_trickle.delta.context import WEIGHT, Delta
+from dbt_trickle.names import Relation, literal, quote
+
+_NOW, _ANY = named("now"), named("any")
+
+
+def keyed(shape: Shape, delta: Delta, storage: Relation) -> Applied:
+    """A key that nobody enforces is checked here, for the keys that are touched."""
+    weight = quote(WEIGHT)
+    netted = net(shape, delta)
+    row = f"struct({quoted(shape.outputs)})"
+    came, went = f"SUM(greatest({weight}, 0))", f"SUM(greatest(-{weight}, 0))"
+    gone = f"CASE WHEN {came} > 1 OR {went} > 1 THEN raise_error({literal(SAME_KEY)}) ELSE {came} = 0 END"
+    per_key = (
+        f"SELECT any_value({row}) FILTER (WHERE {weight} > 0) AS {quote(_NOW)}, any_value({row}) AS {quote(_ANY)},\n"
+        f"{gone} AS {quote(GONE)}, {went} > 0 AS {quote(WAS)}\n"
+        f"FROM {quote(netted.name)}\nGROUP BY {quoted(shape.key)}"
+    )
+    values = ", ".join(
+        f"{quote(_ANY if name in shape.key else _NOW)}.{quote(name)} AS {quote(name)}" for name in shape.outputs
+    )
+    rows = f"SELECT {values}, {quote(GONE)}, {quote(WAS)}\nFROM (\n{per_key}\n)"
+    source = netted.then(named("rows"), with_row_id(shape, rows))
+    return Applied(merge(shape, source, storage, expected=True), "rows merged by their key")

@@ -1,0 +1,81 @@
+"""Which aggregates follow from what is stored and what changed, and by which hidden columns.
+
+    count(*)  n                                  n + Σw
+    count(x)  n                                  n + Σw·[x not NULL]
+    sum(x)    s, and n of the x that are not NULL   s + Σw·x, NULL where n is 0
+    avg(x)    s, and n                           s / n
+
+Exact numbers only: a sum of doubles depends on the order of its terms, 1e16 + 1 − 1e16 has lost the 1, and a NaN
+cannot be subtracted. Of such, and of min and max, the touched groups are computed anew.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+INTEGERS = frozenset(["tinyint", "smallint", "int", "bigint"])
+_DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
+# A weight as a decimal of so many digits; the product with the value must stay within Spark's 38.
+_WEIGHT_DIGITS = 10
+_MOST_DIGITS = 38 - _WEIGHT_DIGITS - 1
+# Of a state: two of 38 digits added would be 39, and Spark would cut their fractions instead of failing.
+_STATE_DIGITS = 37
+
+
+@dataclass(frozen=True)
+class Part:
+    """One hidden column: its type, what it is of the rows {x}, and what weighted rows {w} add to it."""
+
+    type: str
+    of_rows: str
+    of_changes: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a call follows from its parts: {0}, {1} are their values."""
+
+    parts: tuple[Part, ...]
+    value: str
+
+
+_COUNT_ROWS = Part("BIGINT", "count(*)", "SUM({w})")
+_COUNT = Part("BIGINT", "count({x})", "SUM(CASE WHEN {x} IS NULL THEN 0 ELSE {w} END)")
+
+
+def rule(function: str, argument_type: str | None, result_type: str) -> Rule | None:
+    """None: nothing but the group's rows tells its new value."""
+    match function, argument_type:
+        case "count", None:
+            return Rule((_COUNT_ROWS,), "{0}")
+        case "count", _:
+            return Rule((_COUNT,), "{0}")
+        case "sum", str(kind) if (summed := _sum(kind)) is not None:
+            return Rule((summed, _COUNT), f"CASE WHEN {{1}} = 0 THEN NULL ELSE CAST({{0}} AS {result_type}) END")
+        case "avg", str(kind) if kind in INTEGERS:
+            # Spark adds integers as doubles; the exact sum is what that is as long as it is exact.
+            return Rule(
+                (_decimal("CAST({x} AS DECIMAL(19,0))", 0), _COUNT),
+                "CASE WHEN {1} = 0 THEN NULL ELSE CAST({0} AS DOUBLE) / {1} END",
+            )
+        case _:
+            return None
+
+
+def _sum(kind: str) -> Part | None:
+    if kind in INTEGERS:
+        # Without ANSI a sum that overflows wraps around, and so does this one.
+        return Part("BIGINT", "coalesce(sum({x}), 0)", "coalesce(SUM({w} * CAST({x} AS BIGINT)), 0)")
+    found = _DECIMAL.fullmatch(kind)
+    if found is None or int(found.group(1)) > _MOST_DIGITS:
+        return None
+    # The state has more digits than the result: a sum that does not fit is an error or NULL, as it is in Spark,
+    # and finds its way back when rows go.
+    return _decimal("{x}", int(found.group(2)))
+
+
+def _decimal(value: str, scale: int) -> Part:
+    kind = f"DECIMAL({_STATE_DIGITS},{scale})"
+    weighted = f"CAST({{w}} AS DECIMAL({_WEIGHT_DIGITS},0)) * {value}"
+    return Part(kind, f"coalesce(CAST(sum({value}) AS {kind}), 0)", f"coalesce(CAST(SUM({weighted}) AS {kind}), 0)")

@@ -1,0 +1,154 @@
+"""A refresh by what changed: the windows of the sources that moved, how each is read, and the one statement.
+
+Or why not: then the stream table is recomputed, and its history says for which reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from dbt_trickle.apply.base import Applied
+from dbt_trickle.apply.choose import applied
+from dbt_trickle.apply.shape import Shape
+from dbt_trickle.capture.base import Appended, Effect, LogFacts, Window
+from dbt_trickle.capture.choose import Chosen, Mode, Refused, Why, choose
+from dbt_trickle.capture.commits import nothing_changed
+from dbt_trickle.capture.difference import Difference
+from dbt_trickle.capture.feed import Feed
+from dbt_trickle.capture.log import Log
+from dbt_trickle.delta.context import Context, Source, read_columns
+from dbt_trickle.errors import TrickleBug
+from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.plan.decide import Decision, Work
+from dbt_trickle.run import windows
+from dbt_trickle.run.session import Session
+from dbt_trickle.run.situation import Situation
+from dbt_trickle.tree.algebra import scans
+
+_GROWS = (Effect.NOTHING, Effect.APPEND)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A moved source: its window, what is known of it, and how it is read."""
+
+    key: str
+    facts: LogFacts
+    chosen: Chosen
+
+
+@dataclass(frozen=True)
+class Differential:
+    applied: Applied
+    reason: str
+    work: str  # append, merge or bag
+
+
+def differential(here: Situation, shape: Shape, why: str) -> Differential | Decision:
+    """The statement, or what is to be done instead. Facts are gathered first, then it is decided."""
+    before = here.before
+    if before is None:
+        raise TrickleBug("a differential refresh of what was never loaded")
+    read: list[Read] = []
+    for key in dict.fromkeys(scan.source for scan in scans(shape.tree)):
+        old, new = before.frontier.get(key), here.pinned.frontier[key]
+        if new.same_state(old):
+            continue
+        found = _read(here, shape, key, old, new)
+        if isinstance(found, Decision):
+            return found
+        if found is not None:
+            read.append(found)
+    if _views_changed(here):
+        return Decision("REINITIALIZE", why, Work.LOAD)
+    if not read:
+        return Decision("NO_DATA", f"{why}, but no row of it", Work.NOTHING)
+    if too_much := _too_much(here, read):
+        return Decision("FULL", f"{why}; {too_much}", Work.OVERWRITE)
+    context = Context({key: _source(before.frontier.get(key), version, read) for key, version in _tables(here)})
+    append_only = all(commit.effect in _GROWS for each in read for commit in each.facts.commits)
+    done = applied(shape, context, before.storage, before.storage_version, append_only)
+    how = "; ".join(f"{each.key} by {each.chosen.capture} ({each.chosen.reason})" for each in read)
+    told = f"{done.how} ({shape.why})" if shape.why else done.how
+    return Differential(done, f"{why}; {how}; {told}", _work(shape, done))
+
+
+def _read(
+    here: Situation, shape: Shape, key: str, old: SourceVersion | None, new: SourceVersion
+) -> Read | Decision | None:
+    if old is None:
+        return Decision("REINITIALIZE", f"{new.relation} is read for the first time", Work.LOAD)
+    if new.version <= old.version or old.table != new.table:
+        return Decision("FULL", f"{new.relation} was replaced by another table", Work.OVERWRITE)
+    window = Window(new.table, old.version, new.version, read_columns(shape.tree, key))
+    mode = cast(Mode, here.request.config.cdc_mode)
+    facts = windows.gather(here.session, window, old.committed_at, mode)
+    if facts.commits and facts.found_at == old.committed_at and nothing_changed(facts.commits):
+        return None
+    chosen = choose(mode, facts)
+    if isinstance(chosen, Refused):
+        why = f"{new.relation}: {chosen.reason}"
+        if chosen.why is Why.SCHEMA:
+            return Decision("REINITIALIZE", why, Work.LOAD)
+        return Decision("FULL", why, Work.OVERWRITE)
+    return Read(key, facts, chosen)
+
+
+def _changes(read: Read) -> str:
+    window = read.facts.window
+    match read.chosen.capture:
+        case "feed":
+            return Feed().changes(window)
+        case "difference":
+            return Difference().changes(window)
+        case "log" if isinstance(read.facts.log, Appended):
+            return Log(read.facts.log).changes(window)
+        case other:
+            raise TrickleBug(f"{other} was chosen and its facts were not gathered")
+
+
+def _source(old: SourceVersion | None, new: SourceVersion, read: list[Read]) -> Source:
+    mine = next((each for each in read if each.key == new.key), None)
+    now = delta.at_version(new.table.sql, new.version)
+    if mine is None or old is None:
+        return Source(now, now)
+    then = delta.at_version(new.table.sql, old.version)
+    return Source(then, now, _changes(mine), mine.facts.rows)
+
+
+def _tables(here: Situation) -> list[tuple[str, SourceVersion]]:
+    return [(key, version) for key, version in here.pinned.frontier.items() if version.kind != "VIEW"]
+
+
+def _views_changed(here: Situation) -> bool:
+    before = here.before.frontier if here.before is not None else {}
+    return any(v.kind == "VIEW" and not v.same_state(before.get(key)) for key, v in here.pinned.frontier.items())
+
+
+def _too_much(here: Situation, read: list[Read]) -> str:
+    """In auto mode: whether so much changed that recomputing is cheaper."""
+    config = here.request.config
+    if config.refresh_mode != "auto":
+        return ""
+    for each in read:
+        changed = each.facts.rows
+        if changed is None:
+            continue
+        total = count(here.session, here.pinned.frontier[each.key])
+        if changed > config.max_change_ratio * total:
+            return f"{changed} of {total} rows changed, more than max_change_ratio {config.max_change_ratio}"
+    return ""
+
+
+def count(session: Session, version: SourceVersion) -> int:
+    """Answered from the files' statistics, where they have them."""
+    at = delta.at_version(version.table.sql, version.version)
+    return int(session.query(f"SELECT count(*) AS n FROM {at}")[0]["n"])
+
+
+def _work(shape: Shape, done: Applied) -> str:
+    if done.sql.startswith("INSERT"):
+        return "append"
+    return "bag" if shape.identity.is_bag else "merge"

@@ -1,0 +1,173 @@
+"""Whether a query can be maintained, and what its storage must hold for that: asked when it is loaded, then known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbt_trickle.apply.base import incomparable
+from dbt_trickle.apply.shape import Shape
+from dbt_trickle.catalog.state import Column
+from dbt_trickle.delta.aggregate.state import Typed, stateful
+from dbt_trickle.errors import ConfigError, WarehouseError
+from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import Frontier, SourceVersion
+from dbt_trickle.names import placeholder, quote
+from dbt_trickle.run.session import Session
+from dbt_trickle.run.situation import Situation
+from dbt_trickle.tree import guard
+from dbt_trickle.tree.algebra import Aggregate
+from dbt_trickle.tree.build import Built, Schema, Unsupported, build
+from dbt_trickle.tree.identity import Identity, grouped, identity
+from dbt_trickle.tree.render import state
+
+
+@dataclass(frozen=True)
+class Understood:
+    """`shape`: none where the query is recomputed, for the reason told."""
+
+    shape: Shape | None
+    reason: str = ""
+    schemas: Mapping[str, tuple[tuple[str, str], ...]] | None = None
+    typed: tuple[Typed, ...] = ()
+
+    @property
+    def mark(self) -> str:
+        return self.shape.mark if self.shape is not None else ""
+
+    def remembered(self) -> dict[str, Any]:
+        """What the next refresh need not ask again."""
+        return {
+            "mark": self.mark,
+            "reason": self.reason,
+            "schemas": {key: [list(column) for column in columns] for key, columns in (self.schemas or {}).items()},
+            "typed": [[each.name, each.argument, each.result] for each in self.typed],
+        }
+
+
+def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> Understood:
+    """Every obstacle is a reason for recomputing; only a key that is not there is the user's mistake.
+
+    `anew`: nothing that is remembered of the query counts, because the query or what it reads is another one.
+    """
+    obstacle = _obstacle(here, columns)
+    if obstacle:
+        return Understood(None, obstacle)
+    session, frontier = here.session, here.pinned.frontier
+    remembered = here.before.engine if here.before is not None and not anew else {}
+    tables = {key: version for key, version in frontier.items() if version.kind != "VIEW"}
+    schemas = _schemas(here, tables, remembered)
+    try:
+        built = _built(here, schemas)
+    except Unsupported as problem:
+        return Understood(None, str(problem), schemas)
+    at = {key: delta.at_version(version.table.sql, version.version) for key, version in tables.items()}
+    groups = grouped(built.tree)
+    typed: tuple[Typed, ...] = ()
+    found = identity(built.tree, _positions(here.request.config.primary_key, columns))
+    kept, why = None, ""
+    if groups is not None and found.by_groups and built.tree.child is groups:
+        typed = _typed(session, groups, at, remembered)
+        result = stateful(groups, typed)
+        kept, why = (None, result) if isinstance(result, str) else (result, "")
+    shape = Shape(built.tree, columns, found, kept, why)
+    if not remembered.get("mark") and (differs := _plans_differ(session, here.pinned.text, built, at)):
+        return Understood(None, f"Spark plans it differently from how it was understood: {differs}", schemas)
+    return Understood(shape, "", schemas, typed)
+
+
+def _obstacle(here: Situation, columns: tuple[Column, ...]) -> str:
+    config, pinned = here.request.config, here.pinned
+    if config.refresh_mode != "differential":
+        return f"refresh_mode is {config.refresh_mode}"
+    if pinned.unversioned:
+        return "; ".join(pinned.unversioned)
+    if not any(version.kind != "VIEW" for version in pinned.frontier.values()):
+        return "it reads no source"
+    return incomparable(columns) or ""
+
+
+def _built(here: Situation, schemas: Mapping[str, tuple[tuple[str, str], ...]]) -> Built:
+    return build(here.pinned.template, {placeholder(key): Schema(key, columns) for key, columns in schemas.items()})
+
+
+def _schemas(
+    here: Situation, tables: Frontier, remembered: Mapping[str, Any]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Columns by source. Of one that stands where it stood, those that are remembered."""
+    known = remembered.get("schemas", {})
+    found = {}
+    for key, version in tables.items():
+        before = here.before.frontier.get(key) if here.before is not None else None
+        if key in known and version.same_state(before):
+            found[key] = tuple((str(name), str(kind)) for name, kind in known[key])
+        else:
+            found[key] = columns_at(here.session, version)
+    return found
+
+
+def columns_at(session: Session, version: SourceVersion) -> tuple[tuple[str, str], ...]:
+    at = delta.at_version(version.table.sql, version.version)
+    return described(session.query(f"DESCRIBE QUERY SELECT * FROM {at}"))
+
+
+def described(rows: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(row["col_name"]), str(row["data_type"])) for row in rows)
+
+
+def _positions(names: Sequence[str], columns: Sequence[Column]) -> tuple[int, ...]:
+    by_name = {column.name.lower(): position for position, column in enumerate(columns)}
+    missing = [name for name in names if name.lower() not in by_name]
+    if missing:
+        raise ConfigError(
+            "TRK-108",
+            f"`primary_key` names {', '.join(missing)}, which the query does not return",
+            remedy=f"Its columns are {', '.join(column.name for column in columns)}.",
+        )
+    return tuple(by_name[name.lower()] for name in names)
+
+
+def _typed(
+    session: Session, groups: Aggregate, at: Mapping[str, str], remembered: Mapping[str, Any]
+) -> tuple[Typed, ...]:
+    known = {name: Typed(name, argument, result) for name, argument, result in remembered.get("typed", ())}
+    if all(call.name in known for call in groups.calls):
+        return tuple(known[call.name] for call in groups.calls)
+    arguments = [f"{call.argument.sql} AS {quote(call.name)}" for call in groups.calls if call.argument is not None]
+    results = dict(described(session.query(f"DESCRIBE QUERY {state(groups, at)}")))
+    rows = f"DESCRIBE QUERY SELECT {', '.join(arguments)} FROM (\n{state(groups.child, at)}\n)"
+    kinds = dict(described(session.query(rows))) if arguments else {}
+    return tuple(Typed(call.name, kinds.get(call.name), results[call.name]) for call in groups.calls)
+
+
+def _plans_differ(session: Session, text: str, built: Built, at: Mapping[str, str]) -> str:
+    """Asked of Spark where a query is new: both texts over the same versions of the sources."""
+    before = [(key, _setting(session, key)) for key, _ in guard.SETTINGS]
+    try:
+        for key, wanted in guard.SETTINGS:
+            session.execute(f"SET {key} = {wanted}")
+        original = _plan(session, text)
+        differs = ""
+        for candidate in guard.candidates(built.tree, at):
+            differs = guard.difference(original, _plan(session, candidate)) or ""
+            if not differs:
+                break
+    except WarehouseError as problem:
+        return problem.what
+    finally:
+        for key, value in before:
+            session.execute(f"RESET {key}" if value is None else f"SET {key} = {value}")
+    return differs
+
+
+def _plan(session: Session, query: str) -> str:
+    return str(next(iter(session.query(f"EXPLAIN EXTENDED {query}")[0].values())))
+
+
+def _setting(session: Session, key: str) -> str | None:
+    value = str(session.query(f"SET {key}")[0]["value"])
+    return None if value == "<undefined>" else value
+
+
+__all__ = ["Identity", "Understood", "columns_at", "described", "understand"]

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from engine_world import World, embedded_sessions
+
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.run.session import Session
+
+
+@pytest.fixture(scope="class")
+def connect(dbt_profile_target: dict[str, Any]) -> Callable[[], Session]:
+    return embedded_sessions(dbt_profile_target)
+
+
+@pytest.fixture(scope="class")
+def world(connect: Callable[[], Session]) -> World:
+    return World.create(connect, ProjectSettings(catalog_schema="engine_catalog", change_schema="engine_changes"))

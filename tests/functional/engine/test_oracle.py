@@ -1,0 +1,61 @@
+"""A stream table is its query: after each of many changes, as multisets, and by the action that was due."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from engine_world import World
+from histories import SEED, change
+
+QUERIES: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_name("queries.yml").read_text("utf-8"))
+STEPS = int(os.environ.get("TRICKLE_ORACLE_STEPS", "3"))
+
+pytestmark = pytest.mark.spark
+
+
+class TestOracle:
+    def test_every_query_after_every_change(self, world: World) -> None:
+        rng = random.Random(SEED)
+        tables = {name: f"{world.schema}.{name}" for name in ("orders", "customers")}
+        for statement in SEED_STATEMENTS:
+            world.sql(statement.format(**tables))
+        queries = {name: spec["sql"].format(**tables) for name, spec in QUERIES.items()}
+        requests = [world.request(name, text, refresh_mode="differential") for name, text in queries.items()]
+        for outcome in world.run(*requests):
+            assert outcome.refresh.action == "FULL"
+        before = {name: content(world, f"SELECT * FROM {world.schema}.{name}") for name in queries}
+        for step in range(STEPS):
+            done = [text.format(**tables) for text in change(rng)]
+            world.sql(*done)
+            for request, outcome in zip(requests, world.run(*requests), strict=True):
+                name = request.public.identifier
+                now = content(world, queries[name])
+                shown = content(world, f"SELECT * FROM {request.public.sql}")
+                about = f"step {step}, {name}: {done}\n{outcome.refresh.reason}\n" + "\n".join(outcome.statements)
+                assert shown == now, f"{about}\nmissing {now - shown}\nsurplus {shown - now}"
+                moved = (outcome.refresh.rows_inserted, outcome.refresh.rows_deleted)
+                due = ((now - before[name]).total(), (before[name] - now).total())
+                assert moved == due, about
+                assert outcome.refresh.action == ("DIFFERENTIAL" if any(due) else "NO_DATA"), about
+                if any(due) and not all("insert" in text for text in done):
+                    assert QUERIES[name]["how"] in outcome.refresh.reason, about
+                before[name] = now
+
+
+SEED_STATEMENTS = (
+    "create table {orders} (id int, customer int, region string, amount bigint, price decimal(12,2), note string)",
+    "create table {customers} (customer int, name string, tier string)",
+    "insert into {customers} values (1, 'ann', 'a'), (2, 'bob', 'b'), (2, 'bob', 'b'), (null, 'nobody', null)",
+    """insert into {orders} values (1, 1, 'north', 10, 1.50, 'x'), (2, 2, 'north', null, 2.00, null),
+       (2, 2, 'north', null, 2.00, null), (3, 3, null, 7, null, 'y'), (4, 1, 'south', 3, -1.25, 'z')""",
+)
+
+
+def content(world: World, query: str) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in world.connect().query(query))

@@ -1,0 +1,106 @@
+"""When two plans say the same."""
+
+from __future__ import annotations
+
+import pytest
+import tree_cases
+
+from dbt_trickle.tree import guard
+
+PLAN = """\
+== Parsed Logical Plan ==
+whatever
+
+== Optimized Logical Plan ==
+Aggregate [region#12], [region#12, sum(amount#13L) AS total#20L]
++- Project [region#12, amount#13L]
+   +- Join Inner, (k#11L = k#15L)
+      :- Filter (isnotnull(k#11L) AND (amount#13L > 1))
+      :  +- Relation spark_catalog.shop.orders[k#11L,region#12,amount#13L] parquet
+      +- Relation spark_catalog.shop.customers[k#15L,my name#16] parquet
+
+== Physical Plan ==
+AdaptiveSparkPlan isFinalPlan=false
+"""
+
+
+def changed(*pairs: tuple[str, str]) -> str:
+    plan = PLAN
+    for old, new in pairs:
+        assert old in plan
+        plan = plan.replace(old, new)
+    return plan
+
+
+SAME = {
+    "other ids": [("#1", "#4"), ("#20", "#9")],
+    "names of ours": [("AS total#20L", "AS sum_1#20L"), ("[region#12, sum", "[o.region#12, sum")],
+    "a cross join with a condition": [("Join Inner, (", "Join Cross, (")],
+    "a hint": [("= k#15L)", "= k#15L), rightHint=(strategy=broadcast)")],
+    "a column called something else": [
+        ("Project [region#12, amount#13L]", "Project [region#12 AS r#70, amount#13L AS a#71L]"),
+        ("Aggregate [region#12], [region#12, sum(amount#13L)", "Aggregate [r#70], [r#70 AS x#80, sum(a#71L)"),
+    ],
+    "a Project that changes nothing": [
+        ("      +- Relation spark", "      +- Project [k#15L, my name#16 AS n#77]\n         +- Relation spark"),
+    ],
+    "another order below": [("Project [region#12, amount#13L]", "Project [amount#13L, region#12]")],
+    "other physical plans": [("isFinalPlan=false", "isFinalPlan=true")],
+}
+OTHER = {
+    "another column": [("sum(amount#13L)", "sum(k#11L)")],
+    "another function": [("sum(amount#13L)", "sum(DISTINCT amount#13L)")],
+    "a sign": [("sum(amount#13L)", "sum(-amount#13L)")],
+    "a constant": [("> 1)", "> 2)")],
+    "another relation": [("shop.customers", "shop.others")],
+    "another column of the source": [("customers[k#15L,my name#16]", "customers[my name#15L,k#16]")],
+    "a step less": [("+- Project [region#12, amount#13L]\n", "")],
+    "another join": [("Join Inner", "Join LeftOuter")],
+    "another type": [("AS total#20L", "AS total#20")],
+    "a join of everything": [("Join Inner, (k#11L = k#15L)", "Join Cross")],
+    "another order": [("[region#12, sum(amount#13L) AS total#20L]", "[sum(amount#13L) AS total#20L, region#12]")],
+    "one column for another": [("[region#12, sum", "[k#11L AS region#12, sum")],
+    "a relation with the ids of the other": [("customers[k#15L", "customers[k#11L")],
+}
+
+
+@pytest.mark.parametrize("edits", SAME.values(), ids=SAME)
+def test_the_same(edits: list[tuple[str, str]]) -> None:
+    assert guard.difference(PLAN, changed(*edits)) is None
+
+
+@pytest.mark.parametrize("edits", OTHER.values(), ids=OTHER)
+def test_not_the_same(edits: list[tuple[str, str]]) -> None:
+    assert not guard.same_plan(PLAN, changed(*edits))
+
+
+def test_names_with_spaces() -> None:
+    plain = "Project [k#1L, my name#2 AS the name#3]\n+- Relation shop.customers[k#1L,my name#2] parquet"
+    ours = "Project [k#1L, my name#2 AS c.my name#5]\n+- Relation shop.customers[k#1L,my name#2] parquet"
+    assert guard.same_plan(plain, ours)
+    assert not guard.same_plan(plain, ours.replace("my name#2 AS", "k#1L AS"))
+
+
+@pytest.mark.parametrize("cut", ["...", "... 12 more fields", "... 3 more characters", "Truncated"])
+def test_a_plan_that_is_cut_agrees_with_none(cut: str) -> None:
+    plan = changed(("amount#13L > 1", cut))
+    assert not guard.same_plan(plan, plan)
+
+
+def test_rows_that_are_not_shown_agree_with_none() -> None:
+    assert not guard.same_plan("LocalRelation [count(1)#0L]", "LocalRelation [count(1)#0L]")
+    assert guard.same_plan("LocalRelation <empty>, [n#0L]", "LocalRelation <empty>, [m#1L]")
+
+
+def test_no_plan_agrees_with_none() -> None:
+    assert not guard.same_plan("", "")
+
+
+def test_the_query_is_regenerated_from_its_tree_with_the_placeholders() -> None:
+    text = "select region, sum(amount) from o where amount > 1 group by 1"
+    assert guard.regenerated(text, tree_cases.SOURCES) == (
+        "SELECT `orders`.`region` AS `region`, sum(`orders`.`amount`) AS `sum_1`\n"
+        "FROM `o` AS `orders`\n"
+        "WHERE `orders`.`amount` > 1\n"
+        "GROUP BY `orders`.`region`"
+    )
