@@ -75,13 +75,14 @@ class ProjectSettings:
 
 VARIABLES = tuple(f"trickle_{f.name}" for f in fields(ProjectSettings))
 
-# Keys of every dbt model and of dbt-spark that mean the same here.
+# Keys of every dbt model and of dbt-spark that mean the same here; and those of other materializations, which a
+# folder may set for all of its models.
 DBT_KEYS = frozenset(
     """access alias anchors batch_size begin catalog_name column_types concurrent_batches contract database
     docs enabled event_time event-time freshness full_refresh grants group incremental_strategy lookback
     materialized merge_exclude_columns merge_update_columns meta name node_color on_schema_change
     packages persist_docs post-hook post_hook pre-hook pre_hook quoting schema snowflake_warehouse
-    sql_header static_analysis strict tags unique_key unrendered_config""".split()
+    static_analysis strict tags unique_key unrendered_config""".split()
 )
 
 _Check = Callable[[Any], Any]
@@ -172,6 +173,8 @@ _INSTEAD = {
     "clustered_by": "Delta has no buckets: use `liquid_clustered_by`.",
     "buckets": "Delta has no buckets: use `liquid_clustered_by`.",
     "options": "Delta takes table properties: use `tblproperties`.",
+    "sql_header": "A header would not run when it is refreshed by what changed: set it up in a `pre_hook`, or in the "
+    "profile's `server_side_parameters`.",
     "predicates": "A stream table finds the rows to change itself.",
     "incremental_predicates": "A stream table finds the rows to change itself.",
 }

@@ -12,6 +12,7 @@ from dbt_trickle.tree.identity import ROW_ID
 
 _KIND, _COPIES, _STORED, _MATCH = (quote(named(role)) for role in ("kind", "copies", "stored", "match"))
 _W = quote(WEIGHT)
+WENT = "[TRK-900] a row went although all sources only grew (this is a bug in dbt-trickle; please report it)"
 
 
 def appended(shape: Shape, delta: Delta, storage: Relation) -> Applied:
@@ -20,7 +21,8 @@ def appended(shape: Shape, delta: Delta, storage: Relation) -> Applied:
         f"{quote(item.name)} AS {quote(column.stored)}"
         for item, column in zip(shape.tree.items, shape.columns, strict=True)
     )
-    rows = f"SELECT {items}\nFROM {quote(delta.name)}\n{_explode(_W)}"
+    come = f"CASE WHEN {_W} < 0 THEN raise_error({literal(WENT)}) ELSE {_W} END"
+    rows = f"SELECT {items}\nFROM {quote(delta.name)}\n{_explode(come)}"
     chosen = f"SELECT {quoted(shape.stored)}\nFROM (\n{with_row_id(shape, rows)}\n)"
     into = f"INSERT INTO {storage.sql} ({quoted(shape.stored)})"
     return Applied(f"{into}\n{with_ctes(delta.ctes)}\n{chosen}", "rows appended")

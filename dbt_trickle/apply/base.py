@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbt_trickle.apply.shape import Shape
-from dbt_trickle.capture.types import Comparison, Incomparable, comparison
+from dbt_trickle.capture.types import Incomparable, comparison
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.context import WEIGHT, Cte, Delta
-from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import RESERVED_PREFIX, quote
 
 GONE = f"{RESERVED_PREFIX}gone"  # whether the key has no row any more
@@ -43,15 +42,16 @@ def incomparable(columns: Sequence[Column]) -> str | None:
 
 
 def net(shape: Shape, delta: Delta) -> Delta:
-    """The output's rows under their stored names, one per content, with the sum of its weights."""
-    items: list[str] = []
-    keys: list[str] = []
-    for item, column in zip(shape.tree.items, shape.columns, strict=True):
-        how = comparison(item.name, column.type)
-        if not isinstance(how, Comparison):
-            raise TrickleBug(how.reason)
-        items.append(f"{how.value} AS {quote(column.stored)}")
-        keys += how.keys
+    """The output's rows under their stored names, one per content, with the sum of its weights.
+
+    Contents are what `<=>` takes for equal, 0.0 and -0.0 as well: that is how their stored copies are found, and two
+    rows of a delta must not find the same ones.
+    """
+    items = [
+        f"any_value({quote(item.name)}) AS {quote(column.stored)}"
+        for item, column in zip(shape.tree.items, shape.columns, strict=True)
+    ]
+    keys = [quote(item.name) for item in shape.tree.items]
     total = f"SUM({quote(WEIGHT)})"
     rows = (
         f"SELECT {', '.join(items)}, {total} AS {quote(_TOTAL)}\nFROM {quote(delta.name)}\n"

@@ -74,7 +74,7 @@ def look(session: Session, state: StreamTable, listed: Listed) -> Storage:
     if listed == {state.seen_version: state.seen_at}:
         return Storage(state)
     try:
-        commits = _since(session, state)
+        commits = since(session, state)
         path = state.storage_path or path_of(session, state.storage)
     except WarehouseError as problem:
         if is_missing(problem):
@@ -115,7 +115,7 @@ def foreign_write(commits: Sequence[Commit], state: StreamTable) -> Commit | Non
     return None
 
 
-def _since(session: Session, state: StreamTable) -> list[Commit]:
+def since(session: Session, state: StreamTable) -> list[Commit]:
     """The history back to the commit that the catalog knows."""
     limit = FIRST_LOOK
     while True:

@@ -29,7 +29,7 @@ def after_other_materialization(session: Session, run: Invocation, relation: Rel
     ours = _ours(session, table)
     if ours is None and not built:
         # dbt-spark drops a view before it builds a table in its place; the storage is still there.
-        _serve_again(session, table)
+        serve_again(session, table)
         return
     if ours:
         if not built or table.expose == "view":
@@ -55,9 +55,9 @@ def _ours(session: Session, table: StreamTable) -> list[str] | None:
     return sorted(properties) if properties.get("trickle.pgt_id") == str(table.pgt_id) else []
 
 
-def _serve_again(session: Session, table: StreamTable) -> None:
+def serve_again(session: Session, table: StreamTable) -> None:
     """The public view anew, as it was; a table that is exposed itself is only ever replaced in one commit."""
-    if table.expose != "view" or table.storage_or_none is None:
+    if table.expose != "view" or table.storage_or_none is None or _ours(session, table) is not None:
         return
     properties = request.ownership(table.pgt_id, table.dbt_unique_id, table.public, table.project)
     description = json.loads(table.docs)[0] if table.docs else None

@@ -13,7 +13,7 @@ from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
 from dbt_trickle.plan import steps
 from dbt_trickle.plan.decide import Decision, Work
-from dbt_trickle.run import guard, recover, retire
+from dbt_trickle.run import guard, leave, recover, retire
 from dbt_trickle.run.differential import Differential
 from dbt_trickle.run.invocation import Outcome
 from dbt_trickle.run.session import Session
@@ -41,7 +41,13 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...], unde
     else:
         plan = steps.overwrite(target, query, marker, stored)
     here.phases.lap("plan")
-    done, commit = run_steps(here, plan)
+    try:
+        done, commit = run_steps(here, plan)
+    except WarehouseError:
+        # Nothing can swap a view for a table: the view had to go first, and must not be missed when that was in vain.
+        if not target.is_view and base.is_populated:
+            leave.serve_again(here.session, base)
+        raise
     here.phases.lap("execute")
     if commit is None:
         raise TrickleBug("a plan without a commit")
@@ -86,12 +92,24 @@ def bring_in(
         last_diff_ms=sum(here.phases.spent.values()),
         suspended_by=None,
     )
+    state = _doubted(here, base, state, commit)
     state, described = update_docs(here, replace(state, docs=base.docs))
     moved = recover.moved_rows(commit, marker)
     if not any(moved):
         # With the batch's number to note, a MERGE that changes no row commits even so.
         decision = replace(decision, action="NO_DATA", reason=f"{decision.reason}; none of its rows changed")
     return _done(here, decision, marker, base, state, moved, done + described)
+
+
+def _doubted(here: Situation, base: StreamTable, state: StreamTable, commit: Commit) -> StreamTable:
+    """What somebody wrote after this run had looked, and before it committed, would lie hidden below the commit."""
+    if commit.version == base.storage_version + 1:
+        return state
+    foreign = guard.foreign_write(guard.since(here.session, base), base)
+    if foreign is None:
+        return state
+    reason = f"somebody else wrote to its storage ({foreign.operation}, version {foreign.version})"
+    return replace(state, needs_reinit=True, reinit_reason=reason)
 
 
 def _done(

@@ -85,6 +85,13 @@ class Overwrite(Case):
         self.world.sql(f"INSERT INTO {self.orders.sql} VALUES ('west', 4)")
 
 
+class BringIn(Overwrite):
+    """What changed, in one MERGE."""
+
+    def asked(self, query: str, **more: object) -> Request:
+        return super().asked(query, refresh_mode="differential", **more)
+
+
 class OverwriteAndDescribe(Overwrite):
     def provoke(self) -> None:
         self.request = replace(self.request, docs=NEW_DOCS)
@@ -200,6 +207,7 @@ ALWAYS: Sequence[tuple[type[Case], str]] = [
     (Create, "table"),
     (FirstCreate, "view"),
     (Nothing, "view"),
+    (BringIn, "view"),
     (OverwriteAndDescribe, "view"),
     (Alter, "view"),
     (Alter, "table"),

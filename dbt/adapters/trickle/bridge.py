@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -185,8 +186,9 @@ def _user_errors() -> Iterator[None]:
         if isinstance(problem.__cause__, TrickleError):
             raise problem.__cause__ from None
         text = str(problem).strip()
-        if text.startswith("[TRK-"):
-            raise EnvironmentProblem(text[1:8], text[9:].strip()) from None
+        # dbt puts words of its own before ours.
+        if ours := re.search(r"\[(TRK-\d+)\] (.*)", text, re.DOTALL):
+            raise EnvironmentProblem(ours.group(1), ours.group(2).strip()) from None
         raise EnvironmentProblem("TRK-409", text, remedy="See `dbt debug`.") from problem
 
 

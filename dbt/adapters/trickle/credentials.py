@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt_trickle.errors import EnvironmentProblem
 
 ANSI = "spark.sql.ansi.enabled"
 
@@ -35,6 +39,8 @@ class TrickleCredentials(SparkCredentials):
         return data
 
     def __post_init__(self) -> None:
+        if self.method == SparkConnectionMethod.SESSION:
+            _require_pyspark()
         asked = {str(key): str(value) for key, value in (self.server_side_parameters or {}).items()}
         super().__post_init__()
         # dbt-spark forces ANSI mode off. Off is our default too, so that packages written for
@@ -64,6 +70,17 @@ class TrickleCredentials(SparkCredentials):
         if self.method == SparkConnectionMethod.SESSION:
             return "method", "schema", "home"
         return ("method", *super()._connection_keys())
+
+
+def _require_pyspark() -> None:
+    """Before dbt-spark asks: its remedy installs a Spark that ours does not work with."""
+    if importlib.util.find_spec("pyspark") is None:
+        problem = EnvironmentProblem(
+            "TRK-405",
+            "the embedded method needs pyspark",
+            remedy="pip install 'dbt-trickle[embedded]', or use a server (method: thrift).",
+        )
+        raise DbtRuntimeError(str(problem)) from problem
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import threading
 from dataclasses import dataclass
@@ -94,12 +93,6 @@ def _require_same(spark: Embedded, credentials: TrickleCredentials) -> None:
 
 
 def _launch(credentials: TrickleCredentials) -> Embedded:
-    if importlib.util.find_spec("pyspark") is None:
-        raise EnvironmentProblem(
-            "TRK-405",
-            "the embedded method needs pyspark",
-            remedy="pip install 'dbt-trickle[embedded]', or use a server (method: thrift).",
-        )
     import pyspark
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException

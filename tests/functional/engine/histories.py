@@ -16,7 +16,8 @@ def _order(rng: random.Random) -> str:
     amount = rng.choice(["null", str(rng.randint(-3, 12))])
     price = rng.choice(["null", f"{rng.randint(-5, 5)}.25"])
     note = rng.choice(["null", "'x'", "'y'", "''"])
-    return f"({rng.randint(1, 6)}, {_customer(rng)}, {rng.choice(REGIONS)}, {amount}, {price}, {note})"
+    weight = rng.choice(["null", "0D", "double('-0.0')", "double('NaN')", "1e16D", "1.5D"])
+    return f"({rng.randint(1, 6)}, {_customer(rng)}, {rng.choice(REGIONS)}, {amount}, {price}, {note}, {weight})"
 
 
 def _customer(rng: random.Random) -> str:
@@ -43,7 +44,7 @@ def _merge(rng: random.Random) -> str:
     return (
         f"merge into {{orders}} t using (select {rng.randint(1, 8)} as k) s on t.id = s.k "
         "when matched and t.amount > 5 then delete when matched then update set t.amount = 9 "
-        f"when not matched then insert (id, customer, region, amount, price, note) values {_order(rng)}"
+        f"when not matched then insert (id, customer, region, amount, price, note, weight) values {_order(rng)}"
     )
 
 

@@ -111,3 +111,13 @@ class TestBadInput:
             shop.write(f"{name}.sql", model(QUERY))
         shop.step(dict.fromkeys(good, ("FULL", "orders moved from version 1 to 2")))
         assert {shop.state(name).consecutive_errors for name in good} == {0}
+
+    def test_a_view_that_was_to_become_a_table_serves_on(self, shop: Shop) -> None:
+        shop.table("orders")
+        shop.run("good_0", flags=("--full-refresh",))
+        shop.write("good_0.sql", REFUSED["at_runtime"][0].replace("stream_table'", "stream_table', expose='table'"))
+        assert "too much" in shop.run("good_0", ok=False)["good_0"].message
+        assert shop.sql(f"select count(*) as n from {shop.public('good_0')}")[0].n == 2
+        shop.write("good_0.sql", model(QUERY, expose="table"))
+        assert shop.run("good_0")["good_0"].adapter_response["action"] == "ALTER"
+        assert shop.sql(f"show views in {shop.schema} like 'good_0'") == []

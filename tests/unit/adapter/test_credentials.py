@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -60,3 +61,11 @@ def test_outside_a_project_it_lies_in_the_working_folder(tmp_path: Path, monkeyp
     found = credentials()
     found.belongs_to(None)
     assert found.embedded_home == tmp_path / ".trickle"
+
+
+def test_without_pyspark_the_right_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyspark" else find(name))
+    with pytest.raises(DbtRuntimeError, match=r"\[TRK-405\].*\n.*dbt-trickle\[embedded\]"):
+        credentials()
+    assert credentials(method="thrift", host="spark.example", port=10000).method == "thrift"

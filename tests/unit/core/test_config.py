@@ -125,3 +125,10 @@ def test_wrong_variables(variables: dict[str, Any], told: str) -> None:
 def test_a_schedule_below_the_minimum_is_refused() -> None:
     with pytest.raises(ConfigError, match="below the project's minimum of 60 s"):
         config.check_schedule(StreamTableConfig(schedule="30s"), config.ProjectSettings(), "shop.totals")
+
+
+def test_what_would_be_lost_without_a_word_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"(?s)TRK-102.*sql_header.*pre_hook"):
+        config.parse("shop.totals", {"sql_header": "set a = b"})
+    kept = {"unique_key": "id", "incremental_strategy": "merge", "sql_header": None}
+    assert config.parse("shop.totals", kept) == StreamTableConfig()
