@@ -23,7 +23,6 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import windows
-from dbt_trickle.run.session import Session
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.tree.algebra import scans
 
@@ -65,8 +64,6 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
         return Decision("REINITIALIZE", why, Work.LOAD)
     if not read:
         return Decision("NO_DATA", f"{why}, but no row of it", Work.NOTHING)
-    if too_much := _too_much(here, read):
-        return Decision("FULL", f"{why}; {too_much}", Work.OVERWRITE)
     context = Context({key: _source(before.frontier.get(key), version, read) for key, version in _tables(here)})
     append_only = all(commit.effect in _GROWS for each in read for commit in each.facts.commits)
     done = applied(shape, context, before.storage, before.storage_version, append_only)
@@ -125,27 +122,6 @@ def _tables(here: Situation) -> list[tuple[str, SourceVersion]]:
 def _views_changed(here: Situation) -> bool:
     before = here.before.frontier if here.before is not None else {}
     return any(v.kind == "VIEW" and not v.same_state(before.get(key)) for key, v in here.pinned.frontier.items())
-
-
-def _too_much(here: Situation, read: list[Read]) -> str:
-    """In auto mode: whether so much changed that recomputing is cheaper."""
-    config = here.request.config
-    if config.refresh_mode != "auto":
-        return ""
-    for each in read:
-        changed = each.facts.rows
-        if changed is None:
-            continue
-        total = count(here.session, here.pinned.frontier[each.key])
-        if changed > config.max_change_ratio * total:
-            return f"{changed} of {total} rows changed, more than max_change_ratio {config.max_change_ratio}"
-    return ""
-
-
-def count(session: Session, version: SourceVersion) -> int:
-    """Answered from the files' statistics, where they have them."""
-    at = delta.at_version(version.table.sql, version.version)
-    return int(session.query(f"SELECT count(*) AS n FROM {at}")[0]["n"])
 
 
 def _work(shape: Shape, done: Applied) -> str:
