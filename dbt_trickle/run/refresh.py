@@ -128,7 +128,7 @@ def _require_maintainable(here: Situation, understood: Understood) -> None:
 
 
 def _look(request: Request, session: Session, run: Invocation) -> Situation:
-    """All questions to the warehouse are asked here, before anything is decided."""
+    """What the first decision rests on. Where no source moved, no more is asked than this; a refresh asks on."""
     phases = Phases()
     before = run.state(request.pgt_id)
     query = sql.without_terminator(request.query)
