@@ -186,7 +186,8 @@ class Invocation:
             for number, row in self._opened.items():
                 outcome = self._outcomes.get(number)
                 if outcome is None:
-                    reason = "not reached: the run ended before it"
+                    # dbt does not tell the adapter of a node that it skips because one upstream failed.
+                    reason = "not reached: it was skipped, or the run ended before it"
                     entries.append(
                         store.refresh(
                             replace(row, action="SKIP", status="SKIPPED", reason=reason, end_time=self.clock())

@@ -1,0 +1,38 @@
+"""What an invocation's close tells the history."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dbt_trickle.catalog import store, tables
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.names import Relation
+from dbt_trickle.run.invocation import Invocation, Planned
+
+NOW = "2026-01-01T00:00:00.000+00:00"
+
+
+class Warehouse:
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def execute(self, sql: str) -> None:
+        self.done.append(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        entry = store.schema_version()
+        return [{"kind": entry.kind, "key": entry.key, "payload": entry.payload}]
+
+
+def test_what_was_not_reached_may_also_have_been_skipped_by_dbt() -> None:
+    """dbt skips what is downstream of a failure, in a run that goes on to its end."""
+    warehouse, run = Warehouse(), Invocation("i", ProjectSettings(), lambda: NOW)
+    run.open(warehouse, [Planned(5, "r", Relation.of("shop", "totals"))])
+    run.close(warehouse)
+    (row,) = re.findall(rf"'{tables.HISTORY}', 'r', .*, '(.*)'\)", warehouse.done[-1])
+    told = json.loads(row)
+    assert (told["action"], told["status"]) == ("SKIP", "SKIPPED")
+    assert told["reason"] == "not reached: it was skipped, or the run ended before it"
