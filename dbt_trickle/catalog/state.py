@@ -22,6 +22,22 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Unversioned:
+    """Why a state of what a query reads cannot be named."""
+
+    reason: str
+    relation: str = ""  # the source that it is about; none: it is about the query itself
+
+    def __str__(self) -> str:
+        return self.reason
+
+    @classmethod
+    def from_row(cls, row: str | Mapping[str, str]) -> Unversioned:
+        """Once, only the reason was stored: it says itself which relation it is about, but not to a program."""
+        return cls(row) if isinstance(row, str) else cls(**row)
+
+
+@dataclass(frozen=True)
 class StreamTable:
     """A row of pgt_stream_tables; the names are the catalog's columns (design, §11)."""
 
@@ -72,7 +88,7 @@ class StreamTable:
     seen_version: int = -1  # the storage's newest commit when it was last known that nobody else had written
     seen_at: str = ""
     foreign_version: int = -1  # the newest write of somebody else that an event has told of
-    unversioned: tuple[str, ...] = ()
+    unversioned: tuple[Unversioned, ...] = ()
     meaning: Mapping[str, str] = field(default_factory=dict)  # settings that the query has its meaning under
     last_action: str = ""  # of the newest refresh that changed the rows
     suspended_by: str | None = None  # USER or ERRORS
@@ -102,8 +118,8 @@ class StreamTable:
         values["frontier"] = frontier_from(values.get("frontier"))
         values["columns"] = tuple(Column(**c) for c in values.get("columns", ()))
         values["retired"] = tuple((int(g), str(t)) for g, t in values.get("retired", ()))
-        for key in ("functions_used", "unversioned"):
-            values[key] = tuple(values.get(key) or ())
+        values["functions_used"] = tuple(values.get("functions_used") or ())
+        values["unversioned"] = tuple(map(Unversioned.from_row, values.get("unversioned") or ()))
         return cls(**values)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dbt_trickle import sql
 from dbt_trickle.catalog import events
 from dbt_trickle.catalog.events import Event
-from dbt_trickle.catalog.state import Column, StreamTable
+from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, TrickleError, WarehouseError
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.plan.decide import Decision, Facts, Work, decide, instead
@@ -147,7 +147,7 @@ def _look(request: Request, session: Session, run: Invocation) -> Situation:
         fingerprint=fingerprint.of(query, request.relations, meaning),
         layout=request.layout,
         frontier=pinned.frontier,
-        unversioned=pinned.unversioned,
+        unversioned=tuple(map(str, pinned.unversioned)),
         public_is_ours=request.existing is not None,
         sampled=request.sampled,
         full_refresh=request.full_refresh,
@@ -168,7 +168,7 @@ def _columns(here: Situation) -> tuple[Situation, tuple[Column, ...]]:
         if query == pinned.text:
             raise
         columns = describe_query(session, query, request)
-        reason = f"with pinned sources it does not compile: {problem.what}"
+        reason = Unversioned(f"with pinned sources it does not compile: {problem.what}")
         own = replace(pinned, text=query, unversioned=(*pinned.unversioned, reason))
         return replace(here, pinned=own), columns
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from dbt_trickle.catalog.state import Column, StreamTable
+from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.config import StreamTableConfig
 from dbt_trickle.names import Relation
 from dbt_trickle.plan import steps
@@ -58,7 +58,7 @@ class Request:
             "original_query": self.original,
         }
 
-    def definition(self, columns: tuple[Column, ...], unversioned: tuple[str, ...]) -> dict[str, Any]:
+    def definition(self, columns: tuple[Column, ...], unversioned: tuple[Unversioned, ...]) -> dict[str, Any]:
         """What a commit's marker says, so that the catalog can be rebuilt from it alone."""
         return {
             **self.settings(),
@@ -66,7 +66,7 @@ class Request:
             "layout": self.layout,
             "expose": self.config.expose,
             "docs": self.docs_mark,
-            "unversioned": list(unversioned),
+            "unversioned": [asdict(found) for found in unversioned],
             "pgt_schema": self.public.schema,
             "pgt_name": self.public.identifier,
             "dbt_unique_id": self.unique_id,

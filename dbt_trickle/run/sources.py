@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt_trickle import sql
-from dbt_trickle.catalog.state import Dependency, StreamTable
+from dbt_trickle.catalog.state import Dependency, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier, SourceVersion
@@ -23,6 +23,7 @@ from dbt_trickle.run.views import ViewText, parse_view
 
 MAX_VIEW_DEPTH = 10
 SESSION_CATALOG = "spark_catalog"
+UNKNOWN_SOURCES = "its sources are unknown"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Pinned:
     needs_alias: bool
     template: str = ""  # the same with a placeholder for each table, whatever version of it is read
     frontier: Frontier = field(default_factory=dict)
-    unversioned: tuple[str, ...] = ()
+    unversioned: tuple[Unversioned, ...] = ()
     as_of: tuple[str, ...] = ()  # data timestamps of the stream tables below
     volatile: tuple[str, ...] = ()
 
@@ -44,7 +45,7 @@ class PinnedQuery:
 
     text: str
     frontier: Frontier
-    unversioned: tuple[str, ...] = ()  # why a state of what it reads cannot be named
+    unversioned: tuple[Unversioned, ...] = ()
     as_of: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()  # functions whose value no source determines
     template: str = ""  # the text with placeholders (names.placeholder) for its tables
@@ -83,10 +84,11 @@ class Sources:
     ) -> PinnedQuery:
         found = sql.analyse(text)
         if isinstance(found, sql.Unparsed):
-            return PinnedQuery(text, {}, (f"its sources are unknown: {found.reason}",), template=text)
+            return PinnedQuery(text, {}, (Unversioned(f"{UNKNOWN_SOURCES}: {found.reason}"),), template=text)
         frontier: Frontier = {}
-        unversioned = [f"{name}() reads what has no version" for name in found.table_functions]
-        unversioned += [f"{name}() is no function of Spark's own" for name in self._user_functions(session, found)]
+        unversioned = [Unversioned(f"{name}() reads what has no version") for name in found.table_functions]
+        own = self._user_functions(session, found)
+        unversioned += [Unversioned(f"{name}() is no function of Spark's own") for name in own]
         as_of: list[str] = []
         volatile = list(found.volatile)
         edits, places = [], []
@@ -94,10 +96,11 @@ class Sources:
             relation = qualified(ref.parts, schema)
             if relation is None:
                 # It may be a temporary view, or of whatever schema the session is in: Spark knows, we do not.
-                unversioned.append(f"{ref.parts[0]} is named without its schema")
+                unversioned.append(Unversioned(f"{ref.parts[0]} is named without its schema"))
                 continue
             if ref.travels:
-                unversioned.append(f"{relation} is read at a version that the query chooses")
+                reason = f"{relation} is read at a version that the query chooses"
+                unversioned.append(Unversioned(reason, str(relation)))
                 continue
             pin = self._pin(session, relation, meaning, known, depth)
             frontier.update(pin.frontier)
@@ -109,7 +112,7 @@ class Sources:
                 edits.append(sql.Edit(ref.start, ref.end, pin.text + (alias if pin.needs_alias else "")))
                 places.append(sql.Edit(ref.start, ref.end, pin.template + alias))
         # A volatile query has to be computed again even where its sources stand still.
-        unversioned += [f"{name} is volatile" for name in found.volatile]
+        unversioned += [Unversioned(f"{name} is volatile") for name in found.volatile]
         return PinnedQuery(
             sql.splice(text, edits),
             frontier,
@@ -203,8 +206,8 @@ class Sources:
         if reason := view.unlike(meaning):
             return _unversioned(relation, reason)
         inner = self._pin_text(session, view.text, view.schema, meaning, known, depth + 1)
-        if any("its sources are unknown" in reason for reason in inner.unversioned):
-            return _unversioned(relation, "its sources are unknown")
+        if any(UNKNOWN_SOURCES in why.reason for why in inner.unversioned):
+            return _unversioned(relation, UNKNOWN_SOURCES)
         frontier: Frontier = {
             **inner.frontier,
             relation.key: _view_version(relation, view),
@@ -232,7 +235,7 @@ def _view_version(relation: Relation, view: ViewText) -> SourceVersion:
 
 
 def _unversioned(relation: Relation, reason: str) -> Pinned:
-    return Pinned(None, False, unversioned=(f"{relation}: {reason}",))
+    return Pinned(None, False, unversioned=(Unversioned(f"{relation}: {reason}", str(relation)),))
 
 
 def _no_such_source(relation: Relation) -> ModelError:
@@ -243,9 +246,12 @@ def _no_such_source(relation: Relation) -> ModelError:
     )
 
 
-def dependencies(number: int, found: Frontier, unversioned: tuple[str, ...]) -> tuple[Dependency, ...]:
+def dependencies(number: int, found: Frontier, unversioned: tuple[Unversioned, ...]) -> tuple[Dependency, ...]:
+    """One row per source; what is unversioned about the query itself (rand() is volatile) is none."""
     versioned = tuple(
         Dependency(number, v.relation, v.table_id, v.kind, confirmed_version=v.version) for v in found.values()
     )
-    others = tuple(Dependency(number, reason.split(":")[0], "", "TABLE", cdc_reason=reason) for reason in unversioned)
+    others = tuple(
+        Dependency(number, why.relation, "", "TABLE", cdc_reason=why.reason) for why in unversioned if why.relation
+    )
     return versioned + others

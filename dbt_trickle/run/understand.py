@@ -82,7 +82,7 @@ def _obstacle(here: Situation, columns: tuple[Column, ...]) -> str:
     if config.refresh_mode != "differential":
         return f"refresh_mode is {config.refresh_mode}"
     if pinned.unversioned:
-        return "; ".join(pinned.unversioned)
+        return "; ".join(map(str, pinned.unversioned))
     if not any(version.kind != "VIEW" for version in pinned.frontier.values()):
         return "it reads no source"
     return incomparable(columns) or ""

@@ -89,7 +89,7 @@ def prepare(session: Session, frozen: Frozen, table: StreamTable, own_settings: 
         raise unverifiable("it was not loaded yet")
     current, version = as_stored(session, table)
     if current.unversioned:
-        raise unverifiable("; ".join(current.unversioned))
+        raise unverifiable("; ".join(map(str, current.unversioned)))
     should = frozen.query(current, _settings(session, current, own_settings))
     has = view_query(current.columns, delta.at_version(current.storage.sql, version))
     types = _types(session, has), _types(session, should)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt_trickle.catalog import store, tables
-from dbt_trickle.catalog.state import Column, Dependency, Refresh, StreamTable
+from dbt_trickle.catalog.state import Column, Dependency, Refresh, StreamTable, Unversioned
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats.base import Marker, SourceVersion
 from dbt_trickle.names import Relation
@@ -25,7 +25,7 @@ TABLE = StreamTable(
     frontier={"shop.orders": VERSION},
     columns=(Column("n", "bigint", "n"),),
     retired=((1, "then"),),
-    unversioned=("x",),
+    unversioned=(Unversioned("shop.p: no Delta", "shop.p"), Unversioned("rand is volatile")),
 )
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from dbt_trickle.catalog.state import Column, StreamTable
+from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation
-from dbt_trickle.run.sources import PinnedQuery, Sources
+from dbt_trickle.run.sources import PinnedQuery, Sources, dependencies
 
 MEANING = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
 THEN = datetime(2026, 1, 2, 3, 4, 5)
@@ -80,6 +80,10 @@ def pin(text: str, answers: Mapping[str, Any], *, upstream: StreamTable | None =
     return Sources(at).pin_query(Warehouse(answers), text, MEANING, {})
 
 
+def reasons(pinned: PinnedQuery) -> list[str]:
+    return [str(why) for why in pinned.unversioned]
+
+
 def test_a_table_is_read_at_its_version() -> None:
     pinned = pin("select o.k from shop.orders o -- end", table("`shop`.`orders`", 7))
     assert pinned.text == "select o.k from `shop`.`orders` VERSION AS OF 7 o -- end"
@@ -90,7 +94,7 @@ def test_a_table_is_read_at_its_version() -> None:
 def test_an_unqualified_name_may_be_anything() -> None:
     pinned = pin("select * from orders", table("`shop`.`orders`", 7))
     assert pinned.text == "select * from orders"
-    assert pinned.unversioned == ("orders is named without its schema",)
+    assert reasons(pinned) == ["orders is named without its schema"]
 
 
 def test_spark_s_own_catalog_may_be_named() -> None:
@@ -142,7 +146,7 @@ def test_a_view_of_other_settings_is_not_inlined() -> None:
     other = {"view_creation_spark_configuration": {"spark.sql.ansi.enabled": "true"}}
     pinned = pin("select * from shop.v", a_view("`shop`.`v`", "select 1 as k", ["k"], **other))
     assert pinned.text == "select * from shop.v"
-    assert "spark.sql.ansi.enabled=true" in pinned.unversioned[0]
+    assert "spark.sql.ansi.enabled=true" in reasons(pinned)[0]
 
 
 def test_volatile_functions_below_a_view_are_found() -> None:
@@ -165,7 +169,7 @@ def test_a_missing_source_is_named() -> None:
 def test_another_format_has_no_versions() -> None:
     history = {"DESCRIBE HISTORY `shop`.`p` LIMIT 1": "[DELTA_TABLE_ONLY_OPERATION] parquet"}
     pinned = pin("select * from shop.p", history)
-    assert pinned.unversioned == ("shop.p: it is no Delta table and keeps no history",)
+    assert reasons(pinned) == ["shop.p: it is no Delta table and keeps no history"]
 
 
 def test_a_stream_table_is_read_from_its_storage_at_its_newest_change() -> None:
@@ -195,10 +199,48 @@ def test_a_stream_table_is_read_from_its_storage_at_its_newest_change() -> None:
 def test_a_version_of_the_user_s_own_choice_stays() -> None:
     pinned = pin("select * from shop.orders version as of 3", table("`shop`.`orders`", 7))
     assert pinned.text == "select * from shop.orders version as of 3"
-    assert pinned.unversioned == ("shop.orders is read at a version that the query chooses",)
+    assert reasons(pinned) == ["shop.orders is read at a version that the query chooses"]
 
 
 def test_functions_of_the_user_s_own_are_read_anew_each_time() -> None:
     answers = {**table("`shop`.`orders`", 7), "SHOW SYSTEM FUNCTIONS": [{"function": "hll_union"}]}
     text = "select my_udf(k), hll_union(a, b) from shop.orders"
-    assert pin(text, answers).unversioned == ("my_udf() is no function of Spark's own",)
+    assert reasons(pin(text, answers)) == ["my_udf() is no function of Spark's own"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sources"),
+    [
+        ("select rand() as r from shop.orders", []),
+        ("select my_udf(k) as k from shop.orders", []),
+        ("select * from shop.orders, range(3)", []),
+        ("select * from unqualified", []),
+        ("select * from shop.p", ["shop.p"]),
+        ("select * from shop.orders version as of 3", ["shop.orders"]),
+        ("select * from shop.v", ["raw.p"]),
+    ],
+)
+def test_only_relations_are_dependencies(text: str, sources: list[str]) -> None:
+    no_delta = "[DELTA_TABLE_ONLY_OPERATION] parquet"
+    answers = {
+        **table("`shop`.`orders`", 7),
+        **a_view("`shop`.`v`", "select rand() as k from raw.p", ["k"]),
+        "SHOW SYSTEM FUNCTIONS": [{"function": "rand"}],
+        "DESCRIBE HISTORY `shop`.`p` LIMIT 1": no_delta,
+        "DESCRIBE HISTORY `raw`.`p` LIMIT 1": no_delta,
+    }
+    pinned = pin(text, answers)
+    found = dependencies(5, {}, pinned.unversioned)
+    assert [row.source for row in found] == sources
+    assert all(row.cdc_reason in reasons(pinned) for row in found)
+
+
+def test_reasons_that_were_stored_as_texts_are_still_known() -> None:
+    row = {
+        "pgt_id": 5,
+        "pgt_schema": "shop",
+        "pgt_name": "t",
+        "dbt_unique_id": "u",
+        "unversioned": ["shop.p: no Delta"],
+    }
+    assert StreamTable.from_row(row).unversioned == (Unversioned("shop.p: no Delta"),)
