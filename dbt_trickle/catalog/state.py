@@ -78,6 +78,7 @@ class StreamTable:
     updated_at: str | None = None
     # Beyond the published columns: what the next run needs to decide without asking the warehouse.
     project: str = ""
+    dbt_target: str = ""  # as run/request.py writes it; none: it was last refreshed before that was recorded
     expose: str = "view"
     layout: str = ""
     docs: str = ""

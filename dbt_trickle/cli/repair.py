@@ -17,16 +17,15 @@ def command(place: Place, apply_: bool) -> None:
     """Rebuilds the catalog from the storages' own histories, and lists this project's orphans."""
     project = place.project()
     models = project.models()
-    schemas = project.schemas()
+    scope = repair.Scope(
+        project.name,
+        project.dbt_target,
+        frozenset(project.schemas()),
+        {model.unique_id: model.public for model in models},
+        tuple(model.public for model in models if model.expose == "table"),
+    )
     with project.connect() as session:
-        findings = repair.examine(
-            session,
-            project.settings,
-            project.name,
-            {model.unique_id: model.public for model in models},
-            schemas,
-            [model.public for model in models if model.expose == "table"],
-        )
+        findings = repair.examine(session, project.settings, scope)
         repair.write(session, project.settings, findings)
         if apply_:
             repair.remove(session, project.settings, findings.orphans)
@@ -39,6 +38,9 @@ def command(place: Place, apply_: bool) -> None:
                         {"relation": str(o.relation), "kind": o.kind, "reason": o.reason, "removed": apply_}
                         for o in findings.orphans
                     ],
+                    "left_alone": [
+                        {"relation": str(o.relation), "kind": o.kind, "reason": o.reason} for o in findings.left_alone
+                    ],
                 },
                 indent=2,
             )
@@ -50,5 +52,10 @@ def command(place: Place, apply_: bool) -> None:
         click.echo(f"The catalog agrees with the storages ({len(findings.tables)} stream tables).")
     for orphan in findings.orphans:
         click.echo(f"{'Removed' if apply_ else 'Orphan'}: {orphan.kind} {orphan.relation} ({orphan.reason})")
+    for orphan in findings.left_alone:
+        click.echo(
+            f"Left alone: {orphan.kind} {orphan.relation} ({orphan.reason}, but a dbt run with it has not ended; "
+            "if that one died, the next dbt run finds it out)"
+        )
     if findings.orphans and not apply_:
         click.echo("Remove them with `trickle repair --apply`.")

@@ -16,6 +16,24 @@ from dbt_trickle.run.sources import dependencies
 
 
 @dataclass(frozen=True)
+class Scope:
+    """What the project builds in this target."""
+
+    project: str
+    dbt_target: str
+    schemas: frozenset[str]
+    models: Mapping[str, Relation]  # unique id → public name of its stream tables
+    shown_tables: tuple[Relation, ...] = ()  # those that `expose: table` keeps in public places
+
+    def has(self, table: StreamTable) -> bool:
+        """Built by this project in this target. With its model a schema of its own may have gone from the project,
+        so schemas do not tell; they are asked of what was recorded when nothing else was."""
+        if table.project != self.project:
+            return False
+        return table.dbt_target == self.dbt_target if table.dbt_target else table.pgt_schema in self.schemas
+
+
+@dataclass(frozen=True)
 class Orphan:
     """Something that only takes up room: its stream table's model is gone, or a dead run left it."""
 
@@ -30,6 +48,7 @@ class Findings:
     rebuilt: tuple[StreamTable, ...]
     tables: Mapping[int, StreamTable]
     orphans: tuple[Orphan, ...]
+    left_alone: tuple[Orphan, ...] = ()  # a run that has not ended may be about to serve from them
 
 
 def read_catalog(session: Session, settings: ProjectSettings) -> store.Catalog:
@@ -41,17 +60,11 @@ def read_catalog(session: Session, settings: ProjectSettings) -> store.Catalog:
         raise
 
 
-def examine(
-    session: Session,
-    settings: ProjectSettings,
-    project: str,
-    models: Mapping[str, Relation],
-    schemas: Iterable[str],
-    shown_tables: Iterable[Relation],
-) -> Findings:
-    """`models`: this target's stream tables; `shown_tables`: those that `expose: table` keeps in public places."""
+def examine(session: Session, settings: ProjectSettings, scope: Scope) -> Findings:
     catalog = read_catalog(session, settings)
     storages = recover.all_storages(session, settings.change_schema)
+    # Asked again after the storages: whoever made one of them had said before that it runs.
+    in_doubt = {*catalog.in_doubt, *read_catalog(session, settings).in_doubt}
     known = dict(catalog.stream_tables)
     rebuilt: dict[int, StreamTable] = {}
     for number in sorted({number for number, _ in storages}):
@@ -59,16 +72,20 @@ def examine(
         state = _from_storages(session, number, generations, known.get(number))
         if state is not None and state != known.get(number):
             rebuilt[number] = state
-    for relation in shown_tables:
+    for relation in scope.shown_tables:
         state = _from_public(session, relation, known)
         if state is not None and state != known.get(state.pgt_id):
             rebuilt[state.pgt_id] = state
     tables_now = {**known, **rebuilt}
-    orphans = [
-        *_of_removed_models(tables_now, project, models, set(schemas)),
-        *_left_over(tables_now, storages),
-    ]
-    return Findings(tuple(rebuilt.values()), tables_now, tuple(orphans))
+    removed = list(_of_removed_models(tables_now, storages, scope))
+    gone = {orphan.pgt_id for orphan in removed}
+    left = [(number, orphan) for number, orphan in _left_over(tables_now, storages) if number not in gone]
+    return Findings(
+        tuple(rebuilt.values()),
+        tables_now,
+        (*removed, *(orphan for number, orphan in left if number not in in_doubt)),
+        tuple(orphan for number, orphan in left if number in in_doubt),
+    )
 
 
 def write(session: Session, settings: ProjectSettings, findings: Findings) -> None:
@@ -139,25 +156,30 @@ def _from_public(session: Session, relation: Relation, known: Mapping[int, Strea
 
 
 def _of_removed_models(
-    known: Mapping[int, StreamTable], project: str, models: Mapping[str, Relation], schemas: set[str]
+    known: Mapping[int, StreamTable], storages: Mapping[tuple[int, int], Relation], scope: Scope
 ) -> Iterable[Orphan]:
-    """Stream tables of this project, in this target's schemas, that no model builds any more."""
+    """Stream tables that no model builds any more, with all of their generations."""
     for table in known.values():
-        current = models.get(table.dbt_unique_id)
-        if table.project != project or table.pgt_schema not in schemas or current == table.public:
+        current = scope.models.get(table.dbt_unique_id)
+        if current == table.public or not scope.has(table):
             continue
         reason = "its model is gone" if current is None else f"its model is now called {current}"
         if table.expose == "view":
             yield Orphan(table.public, "VIEW", reason, table.pgt_id)
-        if table.storage_relation:
-            yield Orphan(table.storage, "TABLE", reason, table.pgt_id)
+        own = [storage for (number, _), storage in sorted(storages.items()) if number == table.pgt_id]
+        if table.storage_relation and table.storage not in own:
+            own.append(table.storage)  # under the public name itself
+        for storage in own:
+            yield Orphan(storage, "TABLE", reason, table.pgt_id)
 
 
-def _left_over(known: Mapping[int, StreamTable], storages: Mapping[tuple[int, int], Relation]) -> Iterable[Orphan]:
+def _left_over(
+    known: Mapping[int, StreamTable], storages: Mapping[tuple[int, int], Relation]
+) -> Iterable[tuple[int, Orphan]]:
     """Storages that no stream table serves from, and that no reader can still be waiting in."""
     for (number, generation), storage in sorted(storages.items()):
         table = known.get(number)
         if table is None:
-            yield Orphan(storage, "TABLE", "no stream table has it")
+            yield number, Orphan(storage, "TABLE", "no stream table has it")
         elif storage != table.storage and generation not in {g for g, _ in table.retired}:
-            yield Orphan(storage, "TABLE", f"{table.public} has generation {table.generation}")
+            yield number, Orphan(storage, "TABLE", f"{table.public} has generation {table.generation}")

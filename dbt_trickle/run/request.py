@@ -30,6 +30,7 @@ class Request:
     docs: steps.Docs = NO_DOCS
     constraints: tuple[steps.Constraint, ...] = ()
     project: str = ""
+    dbt_target: str = ""  # see dbt_target()
 
     @property
     def name(self) -> str:
@@ -49,6 +50,7 @@ class Request:
         """What the catalog shows of the model and its configuration."""
         return {
             "project": self.project,
+            "dbt_target": self.dbt_target,
             "schedule": self.config.schedule,
             "refresh_mode": self.config.refresh_mode,
             "diamond_consistency": self.config.diamond_consistency,
@@ -86,6 +88,15 @@ class Request:
         if self.existing == "view" and base.expose == "view" and base.storage_relation:
             return "ours"
         return self.existing
+
+
+def dbt_target(name: str, schema: str) -> str:
+    """What a stream table was built for: dbt's target, and the schema that those of the models are derived from.
+
+    Both: a macro may derive a model's schema from either, and `trickle repair` must not take for a removed model
+    what another target has built.
+    """
+    return f"{name}/{schema.lower()}"
 
 
 def ownership(pgt_id: int, unique_id: str, public: Relation, project: str) -> dict[str, str]:

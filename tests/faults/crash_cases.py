@@ -185,8 +185,9 @@ class Repair(Case):
     def _findings(self, session: Session) -> repair.Findings:
         others = [self.world.request(f"{self.orders.identifier}_{n}", "", expose=self.expose) for n in range(20)]
         models = {other.unique_id: other.public for other in others}
-        shown = list(models.values()) if self.expose == "table" else []
-        return repair.examine(session, self.world.settings, "faults", models, {self.world.schema}, shown)
+        shown = tuple(models.values()) if self.expose == "table" else ()
+        scope = repair.Scope("faults", "", frozenset({self.world.schema}), models, shown)
+        return repair.examine(session, self.world.settings, scope)
 
 
 def storages(world: World, request: Request) -> set[str]:

@@ -184,7 +184,7 @@ def _nothing_left_over(case: Case, state: StreamTable) -> None:
     left = storages(world, case.request) - {state.storage_relation} - retired
     if left:
         models = {case.request.unique_id: case.request.public}
-        found = repair.examine(world.connect(), world.settings, "faults", models, set(), [])
+        found = repair.examine(world.connect(), world.settings, repair.Scope("faults", "", frozenset(), models))
         assert left <= {str(orphan.relation) for orphan in found.orphans}, left
 
 

@@ -18,6 +18,7 @@ from dbt_common.exceptions import DbtBaseException
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import EnvironmentProblem, TrickleError
 from dbt_trickle.names import Relation
+from dbt_trickle.run.request import dbt_target
 from dbt_trickle.run.session import Session
 
 
@@ -61,6 +62,11 @@ class Project:
     @property
     def credentials(self) -> Any:
         return self._config.credentials
+
+    @property
+    def dbt_target(self) -> str:
+        """As the adapter records it with each stream table."""
+        return dbt_target(self.target, self.schema)
 
     @contextmanager
     def connect(self) -> Iterator[Session]:

@@ -28,6 +28,7 @@ from dbt_trickle.run import health, leave, verify
 from dbt_trickle.run.frozen import Frozen
 from dbt_trickle.run.invocation import Invocation, Planned
 from dbt_trickle.run.refresh import fail, refresh
+from dbt_trickle.run.request import dbt_target
 
 logger = AdapterLogger("Trickle")
 
@@ -84,6 +85,7 @@ class TrickleAdapter(SparkAdapter):
                 sampled=self._is_sampled(),
                 full_refresh=full_refresh,
                 project=self.config.project_name,
+                dbt_target=dbt_target(self.config.target_name, self.config.credentials.schema),
                 settings=run.settings,
             )
         except TrickleError as problem:

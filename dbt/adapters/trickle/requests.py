@@ -42,6 +42,7 @@ def request(
     sampled: bool,
     full_refresh: bool,
     project: str,
+    dbt_target: str,
     settings: configuration.ProjectSettings,
 ) -> Request:
     public = public_relation(node)
@@ -62,6 +63,7 @@ def request(
         docs=_docs(node),
         constraints=_constraints(node),
         project=project,
+        dbt_target=dbt_target,
     )
 
 

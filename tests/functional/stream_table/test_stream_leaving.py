@@ -121,6 +121,20 @@ class TestLeaving:
         left = [row.tableName for row in here.sql(f"show tables in {here.schema}")]
         assert left == ["orders"]
 
+    def test_a_removed_model_in_a_schema_of_its_own(self, here: Shop) -> None:
+        """With it the project has forgotten the schema. A generation still waits for its readers, and goes as well."""
+        own = f"{here.schema}_apart"
+        for query, action in ((QUERY, "FULL"), (f"{QUERY} where id > 0", "ALTER")):
+            here.write("apart.sql", model(query, schema="apart"))
+            assert here.run("apart")["apart"].adapter_response["action"] == action
+        storages = here.storages("apart")
+        assert len(storages) == 2
+        (here.root / "models" / "apart.sql").unlink()
+        listed = here.trickle_json("repair", "--apply")["orphans"]
+        assert [o["relation"] for o in listed] == [f"{own}.apart", *(f"leaving_changes.{name}" for name in storages)]
+        assert self.everything(here) == ([], [])
+        here.sql(f"drop schema {own}")  # which Spark refuses while something is in it
+
     def check_shown(self, here: Shop) -> None:
         status = here.trickle("status").output
         assert f"{here.schema}.over_reader" in status
