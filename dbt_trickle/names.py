@@ -103,6 +103,12 @@ def storage(change_schema: str, number: int, generation: int) -> Relation:
     return Relation.of(change_schema, f"st_{number}_g{generation}")
 
 
+def folder(root: str, storage: Relation, creation: str) -> str:
+    """Where a storage lies that is not to lie in its schema's folder; `creation` makes it a folder of its own."""
+    own = xxhash.xxh64_hexdigest(f"{storage.key}\n{creation}".encode())[:8]
+    return f"{root.rstrip('/')}/{storage.identifier}_{own}"
+
+
 def transaction_app(number: int) -> str:
     """The application whose transaction versions are this stream table's batches."""
     return f"trickle_{number}"

@@ -57,6 +57,7 @@ class Target:
     docs: Docs = Docs()
     constraints: tuple[Constraint, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
+    location: str | None = None  # of a storage that is created; none: in its schema, or where it lies
 
     @property
     def is_view(self) -> bool:
@@ -87,7 +88,7 @@ def load(
         properties={**dict(target.properties), **constraints(target)},
         partition_by=[_stored_name(target, name) for name in config.partition_by],
         cluster_by=[_stored_name(target, name) for name in config.liquid_clustered_by],
-        location=_location(config, target.storage),
+        location=target.location,
     )
     if not target.is_view:
         # One atomic replace. A view in its way must go first; nothing can swap a view for a table.
@@ -115,7 +116,9 @@ def placeholder(target: Target, query: str, existing: str | None) -> tuple[Step,
         before: tuple[Step, ...] = (Statement(f"DROP VIEW {target.public.sql}"),)
     else:
         before = ()
-    create = Statement(delta.table_as(target.storage, query, columns=target.stored, properties={}))
+    create = Statement(
+        delta.table_as(target.storage, query, columns=target.stored, properties={}, location=target.location)
+    )
     after = publish(target, existing) if target.is_view else ()
     return (*before, create, *after)
 
@@ -177,17 +180,6 @@ def view_query(columns: Sequence[Column], storage: str) -> str:
     return f"SELECT {chosen} FROM {storage}"
 
 
-def drop(public: Relation, expose: str, storages: Sequence[Relation]) -> tuple[Statement, ...]:
-    """The public name first: readers must not meet a view whose storage is gone."""
-    kind = "VIEW" if expose == "view" else "TABLE"
-    gone = [Statement(f"DROP {kind} IF EXISTS {public.sql}")]
-    return (*gone, *(Statement(f"DROP TABLE IF EXISTS {s.sql}") for s in storages if s != public))
-
-
 def _stored_name(target: Target, name: str) -> str:
     found: Mapping[str, str] = {c.name.lower(): c.stored for c in target.columns}
     return found.get(name.lower(), name)
-
-
-def _location(config: StreamTableConfig, storage: Relation) -> str | None:
-    return f"{config.location_root.rstrip('/')}/{storage.identifier}" if config.location_root else None

@@ -11,7 +11,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import CommandError, WarehouseError
 from dbt_trickle.names import Relation, literal
 from dbt_trickle.plan import steps
-from dbt_trickle.run import recover, request
+from dbt_trickle.run import recover, request, retire
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.session import Session, is_missing
 
@@ -39,7 +39,7 @@ def after_other_materialization(session: Session, run: Invocation, relation: Rel
         session.execute(f"ALTER TABLE {table.public.sql} UNSET TBLPROPERTIES IF EXISTS ({names})")
     for storage in storages(session, run.settings, table):
         if storage != table.public:
-            session.execute(f"DROP TABLE IF EXISTS {storage.sql}")
+            retire.drop(session, storage)
     run.forget(table.pgt_id)
 
 
@@ -70,7 +70,7 @@ def serve_again(session: Session, table: StreamTable) -> None:
 
 def storages(session: Session, settings: ProjectSettings, table: StreamTable) -> list[Relation]:
     found = list(recover.generations(session, settings.change_schema, table.pgt_id).values())
-    return [*found, table.public] if table.expose == "table" else found
+    return [table.public, *found] if table.expose == "table" else found
 
 
 def consumers(table: StreamTable, others: Sequence[StreamTable]) -> list[StreamTable]:
@@ -95,8 +95,11 @@ def drop(
             remedy="Drop those first, or drop them all with --cascade.",
         )
     for gone in order:
-        for step in steps.drop(gone.public, gone.expose, storages(session, settings, gone)):
-            session.execute(step.sql)
+        # The public name first: readers must not meet a view whose storage is gone.
+        if gone.expose == "view":
+            session.execute(f"DROP VIEW IF EXISTS {gone.public.sql}")
+        for storage in storages(session, settings, gone):
+            retire.drop(session, storage)
     entries = [entry for gone in order for entry in store.dropped(gone.pgt_id)]
     session.execute(store.append(settings.catalog_schema, "trickle drop", entries))
     return order

@@ -10,7 +10,7 @@ from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
-from dbt_trickle.run import recover
+from dbt_trickle.run import recover, retire
 from dbt_trickle.run.session import Session, is_missing
 from dbt_trickle.run.sources import dependencies
 
@@ -103,7 +103,10 @@ def write(session: Session, settings: ProjectSettings, findings: Findings) -> No
 
 def remove(session: Session, settings: ProjectSettings, orphans: Sequence[Orphan]) -> None:
     for orphan in orphans:
-        session.execute(f"DROP {orphan.kind} IF EXISTS {orphan.relation.sql}")
+        if orphan.kind == "VIEW":
+            session.execute(f"DROP VIEW IF EXISTS {orphan.relation.sql}")
+        else:
+            retire.drop(session, orphan.relation)
     gone = sorted({orphan.pgt_id for orphan in orphans if orphan.pgt_id is not None})
     entries = [entry for number in gone for entry in store.dropped(number)]
     if entries:

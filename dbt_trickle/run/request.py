@@ -9,7 +9,7 @@ from typing import Any
 
 from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.config import StreamTableConfig
-from dbt_trickle.names import Relation
+from dbt_trickle.names import Relation, folder
 from dbt_trickle.plan import steps
 
 NO_DOCS = steps.Docs()
@@ -82,6 +82,17 @@ class Request:
         return steps.Target(
             self.public, storage, columns, self.docs, self.constraints, tuple(sorted(properties.items()))
         )
+
+    def location(self, storage: Relation, invocation_id: str) -> str | None:
+        """The folder of a new storage where it is not its schema's, and none that any storage has ever had.
+
+        There files outlive DROP. In a folder that was used before, Delta would find a log that has the batch, and
+        skip the load.
+        """
+        root = self.config.location_root
+        if root is None or (storage == self.public and self.existing == "table"):
+            return None  # Delta replaces a table where it lies, and refuses a LOCATION that is another one
+        return folder(root, storage, invocation_id)
 
     def standing(self, base: StreamTable) -> str | None:
         """What has the public name, told apart: 'ours' is the view of an older generation."""

@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from dbt_trickle.catalog.state import StreamTable
-from dbt_trickle.names import storage
-from dbt_trickle.run.session import Session
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.names import Relation, storage
+from dbt_trickle.run.session import Session, is_missing
 
 # A reader that resolved the view just before the swap still reads the old files. DROP deletes them at once.
 GRACE = timedelta(hours=1)
@@ -24,8 +25,23 @@ def sweep(session: Session, state: StreamTable, change_schema: str, now: str) ->
     """Drops what has waited long enough."""
     due = [g for g, since in state.retired if _age(since, now) >= GRACE]
     for generation in due:
-        session.execute(f"DROP TABLE IF EXISTS {storage(change_schema, state.pgt_id, generation).sql}")
+        drop(session, storage(change_schema, state.pgt_id, generation))
     return replace(state, retired=tuple((g, since) for g, since in state.retired if g not in due))
+
+
+def drop(session: Session, table: Relation) -> None:
+    """With its rows. DROP leaves the files of one that `location_root` has put somewhere, and their log with them."""
+    try:
+        rows = session.query(f"DESCRIBE TABLE EXTENDED {table.sql}")
+        told = {str(row["col_name"]): str(row["data_type"]) for row in rows}
+        # Somebody else's table that has got a public name of ours keeps what it has.
+        if told.get("Type") == "EXTERNAL" and "trickle.pgt_id=" in told.get("Table Properties", ""):
+            session.execute(f"DELETE FROM {table.sql}")
+    except WarehouseError as problem:
+        if not is_missing(problem):
+            raise
+        # It is gone, or its folder is: then the name is all that is left of it.
+    session.execute(f"DROP TABLE IF EXISTS {table.sql}")
 
 
 def _age(since: str, now: str) -> timedelta:

@@ -46,6 +46,8 @@ CONFLICTS = (
     "DELTA_TABLE_ALREADY_EXISTS",
     "TABLE_OR_VIEW_ALREADY_EXISTS",
     "SCHEMA_ALREADY_EXISTS",
+    # Each run creates in a folder of its own (location_root): of two, the later one finds a table somewhere else.
+    "DELTA_TABLE_LOCATION_MISMATCH",
     "ConcurrentTransactionException",
     "ConcurrentAppendException",
     "ConcurrentDeleteReadException",

@@ -33,7 +33,7 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...], unde
     if storage is None:
         raise TrickleBug(f"{base.public} is populated and has no storage")
     marker = _marker(here, decision, base, generation, columns, understood)
-    target = here.request.target(storage, columns)
+    target = _created(here, here.request.target(storage, columns))
     query, stored = _all_rows(here, target, understood)
     if decision.work is Work.LOAD:
         standing = here.request.standing(base)
@@ -151,7 +151,7 @@ def stand_in(here: Situation, decision: Decision, columns: tuple[Column, ...]) -
     """--empty of a model that was never loaded: something with its columns, unpopulated in the catalog."""
     base = _base(here)
     generation, storage = _next_generation(here, base)
-    target = here.request.target(storage, columns)
+    target = _created(here, here.request.target(storage, columns))
     done, _ = run_steps(here, steps.placeholder(target, here.pinned.text, here.request.standing(base)))
     state = replace(
         base,
@@ -300,6 +300,10 @@ def _next_generation(here: Situation, base: StreamTable) -> tuple[int, Relation]
     if here.request.config.expose == "table":
         return generation, here.request.public
     return generation, names.storage(schema, base.pgt_id, generation)
+
+
+def _created(here: Situation, target: steps.Target) -> steps.Target:
+    return replace(target, location=here.request.location(target.storage, here.run.invocation_id))
 
 
 def _generations(here: Situation) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,6 +136,38 @@ class TestLeaving:
         assert [o["relation"] for o in listed] == [f"{own}.apart", *(f"leaving_changes.{name}" for name in storages)]
         assert self.everything(here) == ([], [])
         here.sql(f"drop schema {own}")  # which Spark refuses while something is in it
+
+    def test_folders_of_location_root(self, here: Shop, tmp_path: Path) -> None:
+        """Files outlive their table there: what is created again must not find them, nor anybody else rows in them."""
+        both = {"as_view": "view", "as_table": "table"}
+
+        def run(query: str, action: str, folders: int, *names: str, **config: str) -> None:
+            for name in names or both:
+                here.write(
+                    f"{name}.sql", model(query, expose=both[name], **(config or {"location_root": str(tmp_path)}))
+                )
+            results = here.run(*(names or both))
+            assert {r.adapter_response["action"] for r in results.values()} == {action}
+            assert here.difference(*results) == []
+            assert len(list(tmp_path.iterdir())) == folders
+
+        # A table under the public name is replaced where it lies.
+        run(QUERY, "FULL", 0, "as_table", on_source_change="auto")
+        run(QUERY, "ALTER", 0, "as_table")
+        here.trickle("drop", "as_table")
+        run(QUERY, "FULL", 2)
+        run(f"{QUERY} where id > 1", "ALTER", 3)
+        here.trickle("drop", "as_view")
+        here.trickle("drop", "as_table")
+        assert self.everything(here) == ([], [])
+        for folder in tmp_path.iterdir():
+            assert here.sql(f"select * from delta.`{folder}`") == []
+        run(QUERY, "FULL", 5)
+        for folder in tmp_path.iterdir():
+            shutil.rmtree(folder)
+        here.trickle("drop", "as_view")
+        here.trickle("drop", "as_table")
+        assert self.everything(here) == ([], [])
 
     def check_shown(self, here: Shop) -> None:
         status = here.trickle("status").output

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dbt_trickle.catalog.state import Column
@@ -68,10 +70,12 @@ def test_the_user_s_text_runs_as_it_is() -> None:
 
 
 def test_layout() -> None:
-    config = StreamTableConfig(partition_by=("REGION",), location_root="/lake/", tblproperties=(("a", "b"),))
-    plan = steps.load(TARGET, "select 1", MARKER, config, None, TARGET.stored)
+    config = StreamTableConfig(partition_by=("REGION",), tblproperties=(("a", "b"),))
+    target = replace(TARGET, location="/lake/st_5_g2")
+    plan = steps.load(target, "select 1", MARKER, config, None, TARGET.stored)
     assert "PARTITIONED BY (`region`)" in plan[0].sql
     assert "LOCATION '/lake/st_5_g2'" in plan[0].sql
+    assert "LOCATION '/lake/st_5_g2'" in steps.placeholder(target, "select 1", None)[0].sql
     clustered = steps.load(
         TARGET, "select 1", MARKER, StreamTableConfig(liquid_clustered_by=("sum(x)",)), None, TARGET.stored
     )
@@ -86,9 +90,3 @@ def test_a_commit_takes_its_settings_back() -> None:
         "SET `spark.databricks.delta.write.txnVersion` = `2`",
     )
     assert [statement.split()[1] for statement in after] == [delta.METADATA, delta.APP, delta.BATCH]
-
-
-def test_dropping_takes_the_public_name_first() -> None:
-    plan = steps.drop(PUBLIC, "view", [STORAGE])
-    assert [words(step) for step in plan] == ["DROP VIEW IF", "DROP TABLE IF"]
-    assert [step.sql for step in steps.drop(PUBLIC, "table", [PUBLIC])] == ["DROP TABLE IF EXISTS `shop`.`totals`"]

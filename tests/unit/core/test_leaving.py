@@ -1,0 +1,114 @@
+"""Folders that `location_root` asks for, and what is left in them: no batch of an earlier table, and no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.config import ProjectSettings, StreamTableConfig
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.names import Relation
+from dbt_trickle.run import leave, repair, retire
+from dbt_trickle.run.request import Request
+from dbt_trickle.run.session import is_conflict
+
+PUBLIC, FIRST = Relation.of("shop", "totals"), Relation.of("changes", "st_5_g1")
+REQUEST = Request(5, "model.shop.totals", PUBLIC, "", "", StreamTableConfig(location_root="s3://lake/"))
+TABLE = StreamTable(5, "shop", "totals", "model.shop.totals", storage_relation="changes.st_5_g1", generation=1)
+SETTINGS = ProjectSettings(change_schema="changes")
+OURS = {"Type": "EXTERNAL", "Table Properties": "[delta.minReaderVersion=1,trickle.pgt_id=5,trickle.project=shop]"}
+
+
+class Warehouse:
+    """Tables by their details; what it was not told about does not exist."""
+
+    def __init__(self, tables: Mapping[Relation, Mapping[str, str]], broken: str = "") -> None:
+        self.tables, self.broken = {relation.sql: told for relation, told in tables.items()}, broken
+        self.done: list[str] = []
+
+    def execute(self, sql: str) -> None:
+        if self.broken and sql.startswith("DELETE"):
+            raise WarehouseError("TRK-301", self.broken)
+        self.done.append(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        if sql.startswith("SHOW TABLES"):
+            return [{"tableName": "st_5_g1"}]
+        told = self.tables.get(sql.removeprefix("DESCRIBE TABLE EXTENDED "))
+        if told is None:
+            raise WarehouseError("TRK-301", "[TABLE_OR_VIEW_NOT_FOUND] it is not there")
+        rows = [("type", "string"), *told.items()]
+        return [{"col_name": name, "data_type": value} for name, value in rows]
+
+    def changed(self) -> list[str]:
+        return [" ".join(sql.split()[:-1]) for sql in self.done if not sql.startswith("INSERT")]
+
+
+def test_no_two_creations_share_a_folder() -> None:
+    storages = [FIRST, Relation.of("changes", "st_5_g2"), PUBLIC, Relation.of("other", "totals")]
+    folders = [REQUEST.location(storage, run) for storage in storages for run in ("a run", "another")]
+    assert len(set(folders)) == 8
+    assert str(folders[0]).startswith("s3://lake/st_5_g1_")
+    assert replace(REQUEST, config=StreamTableConfig()).location(FIRST, "a run") is None
+
+
+def test_a_table_under_the_public_name_stays_where_it_lies() -> None:
+    assert replace(REQUEST, existing="table").location(PUBLIC, "a run") is None
+    assert replace(REQUEST, existing="view").location(PUBLIC, "a run") is not None
+    assert replace(REQUEST, existing="table").location(FIRST, "a run") is not None
+
+
+def test_of_two_first_runs_the_later_one_looks_again() -> None:
+    problem = "[DELTA_TABLE_LOCATION_MISMATCH] The location of the existing table is `a`. It doesn't match `b`."
+    assert is_conflict(WarehouseError("TRK-301", problem))
+
+
+@pytest.mark.parametrize(
+    ("told", "deleted"),
+    [
+        (OURS, True),
+        ({**OURS, "Type": "MANAGED"}, False),
+        ({**OURS, "Table Properties": "[delta.minReaderVersion=1]"}, False),
+    ],
+)
+def test_rows_whose_files_outlive_the_drop_are_deleted(told: Mapping[str, str], deleted: bool) -> None:
+    warehouse = Warehouse({FIRST: told})
+    retire.drop(warehouse, FIRST)
+    assert warehouse.changed() == [*(["DELETE FROM"] if deleted else []), "DROP TABLE IF EXISTS"]
+
+
+def test_a_folder_that_is_gone_does_not_keep_the_name() -> None:
+    for warehouse in (Warehouse({}), Warehouse({FIRST: OURS}, "[DELTA_TABLE_NOT_FOUND] no log")):
+        retire.drop(warehouse, FIRST)
+        assert warehouse.changed() == ["DROP TABLE IF EXISTS"]
+    with pytest.raises(WarehouseError):
+        retire.drop(Warehouse({FIRST: OURS}, "access denied"), FIRST)
+
+
+def test_dropping_takes_the_public_name_first() -> None:
+    warehouse = Warehouse({FIRST: OURS})
+    leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False)
+    assert warehouse.changed() == ["DROP VIEW IF EXISTS", "DELETE FROM", "DROP TABLE IF EXISTS"]
+    exposed = replace(TABLE, expose="table", storage_relation="shop.totals")
+    warehouse = Warehouse({PUBLIC: OURS, FIRST: {}})
+    leave.drop(warehouse, SETTINGS, exposed, [exposed], cascade=False)
+    assert warehouse.done[:-1] == [
+        f"DELETE FROM {PUBLIC.sql}",
+        f"DROP TABLE IF EXISTS {PUBLIC.sql}",
+        f"DROP TABLE IF EXISTS {FIRST.sql}",
+    ]
+
+
+def test_the_other_ways_in_which_a_storage_goes() -> None:
+    gone = ["DELETE FROM", "DROP TABLE IF EXISTS"]
+    warehouse = Warehouse({FIRST: OURS})
+    repair.remove(warehouse, SETTINGS, [repair.Orphan(PUBLIC, "VIEW", "", 5), repair.Orphan(FIRST, "TABLE", "", 5)])
+    assert warehouse.changed() == ["DROP VIEW IF EXISTS", *gone]
+    warehouse = Warehouse({FIRST: OURS})
+    waiting = replace(TABLE, generation=2, retired=((1, "2026-01-01T00:00:00+00:00"),))
+    retire.sweep(warehouse, waiting, "changes", "2026-01-01T02:00:00+00:00")
+    assert warehouse.changed() == gone
