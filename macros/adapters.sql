@@ -51,9 +51,15 @@
 
 
 {% macro trickle__create_or_replace_clone(this_relation, defer_relation) %}
-  {#- Delta clones into no table that has rows; dbt asks for this when there is none, or by --full-refresh. -#}
-  {%- do adapter.drop_relation(this_relation) -%}
-  create table {{ this_relation }} shallow clone {{ defer_relation }}
+  {%- if this_relation.render() | lower == defer_relation.render() | lower -%}
+    {#- The state is the target itself. dbt-spark looks for this nowhere, and the drop would lose the table. -#}
+    {%- do log('Target and state are the same, skipping clone for relation ' ~ this_relation.render()) -%}
+    describe table {{ this_relation }}
+  {%- else -%}
+    {#- Delta clones into no table that has rows; dbt asks for this when there is none, or by --full-refresh. -#}
+    {%- do adapter.drop_relation(this_relation) -%}
+    create table {{ this_relation }} shallow clone {{ defer_relation }}
+  {%- endif -%}
 {% endmacro %}
 
 
