@@ -1,4 +1,4 @@
-"""Aliases, and one alias in two schemas. Two databases are not possible: dbt-spark knows one."""
+"""Aliases, and one alias in two schemas."""
 
 from __future__ import annotations
 
@@ -16,3 +16,7 @@ class TestAliasErrors(SparkFiles, test_aliases.BaseAliasErrors):
 
 class TestSameAliasDifferentSchemas(SparkFiles, test_aliases.BaseSameAliasDifferentSchemas):
     pass
+
+
+class TestSameAliasDifferentDatabases(SparkFiles, test_aliases.BaseSameAliasDifferentDatabases):
+    """dbt-spark knows one database; for all its name the suite asks for two schemas only."""

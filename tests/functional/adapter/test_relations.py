@@ -10,6 +10,7 @@ from dbt.tests.adapter.column_types import fixtures
 from dbt.tests.adapter.column_types.test_column_types import BaseColumnTypes
 from dbt.tests.adapter.relations.test_changing_relation_type import TestChangeRelationTypes
 from dbt.tests.adapter.relations.test_dropping_schema_named import TestDropSchemaNamed
+from dbt.tests.adapter.simple_copy.test_copy_uppercase import BaseSimpleCopyUppercase
 from dbt.tests.adapter.simple_copy.test_simple_copy import EmptyModelsArentRunBase, SimpleCopyBase
 from dbt.tests.util import check_relations_equal, get_connection, run_dbt
 
@@ -26,6 +27,13 @@ class TestColumnTypes(BaseColumnTypes):
 
 class TestSimpleCopy(SimpleCopyBase):
     pass
+
+
+class TestSimpleCopyUppercase(BaseSimpleCopyUppercase):
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        """The suite's own is a Postgres database whose name has capitals; there is none in Spark."""
+        return dbt_profile_target
 
 
 class TestEmptyModelsArentRun(EmptyModelsArentRunBase):
