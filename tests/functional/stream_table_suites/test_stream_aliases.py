@@ -16,3 +16,7 @@ class TestAliasErrors(StreamTables, SparkFiles, test_aliases.BaseAliasErrors):
 
 class TestSameAliasDifferentSchemas(StreamTables, SparkFiles, test_aliases.BaseSameAliasDifferentSchemas):
     pass
+
+
+class TestSameAliasDifferentDatabases(StreamTables, SparkFiles, test_aliases.BaseSameAliasDifferentDatabases):
+    """dbt-spark knows one database; for all its name the suite asks for two schemas only."""

@@ -7,10 +7,15 @@ from typing import Any
 from unittest import mock
 
 import freezegun
-from dbt.tests.adapter.empty.test_empty import BaseTestEmpty, BaseTestEmptyInlineSourceRef
+from dbt.tests.adapter.empty.test_empty import (
+    BaseTestEmpty,
+    BaseTestEmptyInlineSourceRef,
+    MetadataWithEmptyFlag,
+)
 from dbt.tests.adapter.sample_mode.test_sample_mode import BaseSampleModeTest
 from dbt.tests.util import run_dbt
 from dialect import StreamTables
+from emptied import WithoutDroppedColumns
 
 
 class TestEmpty(StreamTables, BaseTestEmpty):
@@ -34,6 +39,10 @@ class TestEmptyInlineSourceRef(StreamTables, BaseTestEmptyInlineSourceRef):
 
         run_dbt(["run"])
         self.assert_row_count(project, "model", 1)
+
+
+class TestMetadataWithEmptyFlag(StreamTables, WithoutDroppedColumns, MetadataWithEmptyFlag):
+    pass
 
 
 class TestSampleMode(StreamTables, BaseSampleModeTest):

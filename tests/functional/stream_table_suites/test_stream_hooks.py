@@ -11,6 +11,14 @@ class TestPrePostModelHooks(StreamTables, ModelHooks, test_model_hooks.BasePrePo
     pass
 
 
+class TestPrePostModelHooksUnderscores(StreamTables, ModelHooks, test_model_hooks.TestPrePostModelHooksUnderscores):
+    pass
+
+
+class TestDuplicateHooksInConfigs(StreamTables, test_model_hooks.BaseDuplicateHooksInConfigs):
+    pass
+
+
 class TestHookRefs(StreamTables, ModelHooks, test_model_hooks.BaseHookRefs):
     pass
 

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-import pytest
 from dbt.tests.adapter.unit_testing.test_case_insensitivity import BaseUnitTestCaseInsensivity
 from dbt.tests.adapter.unit_testing.test_invalid_input import BaseUnitTestInvalidInput
-from dbt.tests.adapter.unit_testing.test_types import BaseUnitTestingTypes
+from dbt.tests.adapter.unit_testing.test_quoted_reserved_word_column_names import (
+    BaseUnitTestQuotedReservedWordColumnNames,
+)
+from dbt.tests.adapter.unit_testing.test_types import (
+    BaseUnitTestingTypes,
+    BaseUnitTestingVarcharFixtureNoTruncation,
+)
 from dialect import StreamTables
+from unit_types import SparkQuotes, SparkTypes
 
 
-class TestUnitTestingTypes(StreamTables, BaseUnitTestingTypes):
-    @pytest.fixture
-    def data_types(self) -> list[list[str]]:
-        return [["1", "1"], ["'string'", "string"], ["date '2011-11-11'", "2011-11-11"]]
+class TestUnitTestingTypes(StreamTables, SparkTypes, BaseUnitTestingTypes):
+    pass
+
+
+class TestVarcharFixtureNoTruncation(StreamTables, BaseUnitTestingVarcharFixtureNoTruncation):
+    pass
+
+
+class TestQuotedReservedWordColumnNames(StreamTables, SparkQuotes, BaseUnitTestQuotedReservedWordColumnNames):
+    pass
 
 
 class TestUnitTestCaseInsensitivity(StreamTables, BaseUnitTestCaseInsensivity):
