@@ -13,6 +13,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if HERE not in item.path.parents:
             continue
         test = "::".join([item.path.relative_to(HERE).as_posix(), *item.nodeid.split("::")[1:]])
-        for entry, reason in SKIPS.items():
-            if test == entry or test.startswith(f"{entry}::"):
+        for reason, entries in SKIPS.items():
+            if any(test == entry or test.startswith(f"{entry}::") for entry in entries):
                 item.add_marker(pytest.mark.skip(reason=reason))

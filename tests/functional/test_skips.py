@@ -1,30 +1,99 @@
-"""The list of skips stays short and true."""
+"""The lists of skips.py are short and true, and no class of dbt's suites is missing from them and the tests."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import inspect
+import runpy
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import dbt.tests.adapter
 import pytest
-from skips import SKIPS
+from skips import NOT_OF_STREAM_TABLES, NOT_OF_THIS_ADAPTER, OVER_STREAM_TABLES, SKIPS
 
-MOST = 12
+HERE = Path(__file__).parent
+SUITES = Path(next(iter(dbt.tests.adapter.__path__)))
+MOST = 15
+LISTS = (SKIPS, NOT_OF_THIS_ADAPTER, NOT_OF_STREAM_TABLES)
+NAMES = [name for entries in LISTS for names in entries.values() for name in names]
+OURS = [name for name in NAMES if ".py::" in name]
+DBTS = [name for name in NAMES if name not in OURS]
+
+
+@cache
+def load(file: str) -> dict[str, Any]:
+    """From the file, not taken from the collected tests: those may be a part of the suite only."""
+    return runpy.run_path(str(HERE / file))
+
+
+@cache
+def suites() -> dict[type, str]:
+    """Each class of dbt's with tests, and its package::class."""
+    found = {}
+    # Not pkgutil: most of these packages have no __init__.py, and it passes over them.
+    for path in (path.relative_to(SUITES) for path in SUITES.rglob("*.py") if path.name != "__init__.py"):
+        module = importlib.import_module(f"dbt.tests.adapter.{'.'.join(path.with_suffix('').parts)}")
+        for name, suite in inspect.getmembers(module, inspect.isclass):
+            if suite.__module__ == module.__name__ and any(n.startswith("test") for n in dir(suite)):
+                found[suite] = f"{path.parts[0]}::{name}"
+    return found
+
+
+def only_runs_its_base(suite: type) -> bool:
+    """dbt's Test… classes without a body are Postgres' runs of the suites."""
+    return suite.__name__.startswith("Test") and all(name.startswith("__") for name in vars(suite))
+
+
+@cache
+def run_in(folder: str) -> frozenset[type]:
+    """Of the classes beneath a test's suite only those that dbt runs nowhere by themselves."""
+    by_themselves = {suite.__bases__[0] for suite in suites() if only_runs_its_base(suite)}
+    met = set()
+    for path in (HERE / folder).glob("test_*.py"):
+        for name, test in load(f"{folder}/{path.name}").items():
+            if name.startswith("Test"):
+                beneath = [base for base in test.__mro__ if base in suites() and not only_runs_its_base(base)]
+                met.update(beneath[:1], (base for base in beneath if base not in by_themselves))
+    return frozenset(met)
+
+
+def matches(name: str, entry: str) -> bool:
+    return entry in (name, name.split("::")[0])
+
+
+def missing(folder: str, packages: set[str], prefixes: tuple[str, ...]) -> list[str]:
+    entries = [name for prefix, _, name in (entry.partition(":") for entry in DBTS) if prefix in prefixes]
+    walked = {suite: name for suite, name in suites().items() if name.split("::")[0] in packages}
+    assert packages == {name.split("::")[0] for name in walked.values()}
+    left = {s: n for s, n in walked.items() if s not in run_in(folder) and not any(matches(n, e) for e in entries)}
+    return sorted(name for suite, name in left.items() if not only_runs_its_base(suite))
+
+
+def test_each_suite_is_run_or_listed() -> None:
+    assert missing("adapter", {name.split("::")[0] for name in suites().values()}, ("dbt",)) == []
+
+
+def test_each_suite_is_run_or_listed_for_stream_tables() -> None:
+    assert missing("stream_table_suites", set(OVER_STREAM_TABLES), ("dbt", "stream")) == []
+
+
+@pytest.mark.parametrize("entry", DBTS)
+def test_what_is_listed_as_not_run_is_not_run(entry: str) -> None:
+    prefix, _, listed = entry.partition(":")
+    found = {suite for suite, name in suites().items() if matches(name, listed)}
+    assert found
+    assert not found & run_in("adapter" if prefix == "dbt" else "stream_table_suites")
+
+
+@pytest.mark.parametrize("entry", OURS)
+def test_every_skip_names_a_test(entry: str) -> None:
+    file, test, *method = entry.split("::")
+    found = load(file)[test]
+    assert all(hasattr(found, name) for name in method)
 
 
 def test_the_list_is_short() -> None:
     assert len(SKIPS) <= MOST
-    assert all(reason.strip() for reason in SKIPS.values())
-
-
-@pytest.mark.parametrize("entry", SKIPS)
-def test_every_skip_names_a_test(entry: str) -> None:
-    """Looked up in the file, not among the collected tests: those may be a part of the suite only."""
-    file, *names = entry.split("::")
-    path = Path(__file__).parent / file
-    spec = importlib.util.spec_from_file_location(f"skipped_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    for name in names:
-        found = getattr(found, name)
+    assert all(reason.strip() for entries in LISTS for reason in entries)
