@@ -130,6 +130,20 @@ def test_ctrl_c_ends_the_query_on_the_server(server: ThriftServer, tmp_path: Pat
     assert "[TABLE_OR_VIEW_NOT_FOUND]" in project.dbt("show", "--inline", "select * from stopped.slow").output
 
 
+def test_a_query_that_takes_too_long_is_given_up(server: ThriftServer, tmp_path: Path) -> None:
+    """dbt-spark's query_timeout, over our shorter polls. Views: a cold server takes seconds for a table."""
+    sleep = "select java_method('java.lang.Thread', 'sleep', 30000L) as a from range(1)"
+    files = {
+        "models/quick.sql": "select 1 as id",
+        "models/slow.sql": "{{ config(materialized='table') }}" + sleep,
+    }
+    project = Project.create(tmp_path, server.target("timed", query_timeout=5, query_retries=0), files)
+    run = project.dbt("run")
+    assert run.returncode == 1, run.output
+    assert "Query exceeded timeout of 5 seconds" in project.results()["slow"]["message"]
+    assert project.results()["quick"]["status"] == "success"
+
+
 def test_an_unreachable_server(server: ThriftServer, tmp_path: Path) -> None:
     port = free_port()
     project = Project.create(tmp_path, server.target("shop", port=port), FILES)
