@@ -1,0 +1,52 @@
+"""Refreshes that leave the storage alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dbt_trickle.catalog import store, tables
+from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.config import ProjectSettings, StreamTableConfig
+from dbt_trickle.names import Relation
+from dbt_trickle.run.invocation import Invocation, Planned
+from dbt_trickle.run.refresh import refresh
+from dbt_trickle.run.request import Request
+
+TABLE = StreamTable(5, "shop", "totals", "model.shop.totals", is_populated=True, status="ACTIVE", batch=3)
+PUBLIC = Relation.of("shop", "totals")
+
+
+class Journal:
+    """A warehouse that only takes what is appended to the catalog."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def execute(self, sql: str) -> None:
+        assert not self.closed, sql
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        assert not self.closed, sql
+        return []
+
+
+def test_switched_off_for_the_whole_project() -> None:
+    times = iter(("opened", "ended"))
+    run = Invocation("i", ProjectSettings(enabled=False), lambda: next(times))
+    run._catalog = store.Catalog(tables.SCHEMA_VERSION, {5: TABLE})
+    run._states = {5: TABLE}
+    session = Journal()
+    run.open(session, [Planned(5, "r", PUBLIC)])
+    session.closed = True
+
+    # The text would be refused by all that follows, and --full-refresh asks for work: neither is looked at.
+    request = Request(5, "model.shop.totals", PUBLIC, "no query", "no query", StreamTableConfig(), full_refresh=True)
+    outcome = refresh(request, session, run)
+
+    row = outcome.refresh
+    assert (row.action, row.status, row.reason) == ("SKIP", "SKIPPED", "`trickle_enabled` is false")
+    assert (row.start_time, row.end_time) == ("opened", "ended")
+    assert (outcome.state, outcome.statements, outcome.events, outcome.moved) == (None, (), (), False)
+    assert not run.is_pending(5)
+    assert run.state(5) == TABLE, "it stays as it was"
