@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.trickle import embedded
 from dbt_trickle.errors import EnvironmentProblem
 
 ANSI = "spark.sql.ansi.enabled"
@@ -74,12 +74,9 @@ class TrickleCredentials(SparkCredentials):
 
 def _require_pyspark() -> None:
     """Before dbt-spark asks: its remedy installs a Spark that ours does not work with."""
-    if importlib.util.find_spec("pyspark") is None:
-        problem = EnvironmentProblem(
-            "TRK-405",
-            "the embedded method needs pyspark",
-            remedy="pip install 'dbt-trickle[embedded]', or use a server (method: thrift).",
-        )
+    try:
+        embedded.require_pyspark()
+    except EnvironmentProblem as problem:
         raise DbtRuntimeError(str(problem)) from problem
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import threading
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ LAUNCH_ONLY = (
     "spark.sql.warehouse.dir",
 )
 IN_MEMORY = "in-memory"
+DELTA_EXTENSION = "DeltaSparkSessionExtension"
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ def get(credentials: TrickleCredentials) -> Embedded:
         if _running is not None and not _stopped(_running.session):
             _require_same(_running, credentials)
             return _running
+        require_pyspark()
         _running = _adopt(credentials) or _launch(credentials)
         return _running
 
@@ -92,21 +95,39 @@ def _require_same(spark: Embedded, credentials: TrickleCredentials) -> None:
         )
 
 
-def _launch(credentials: TrickleCredentials) -> Embedded:
+def require_pyspark() -> None:
+    if importlib.util.find_spec("pyspark") is None:
+        raise EnvironmentProblem(
+            "TRK-405",
+            "the embedded method needs pyspark",
+            remedy="pip install 'dbt-trickle[embedded]', or use a server (method: thrift).",
+        )
+
+
+def ensure_jars(credentials: TrickleCredentials) -> list[Path]:
+    """Delta's, and what the metastore needs where there is one; fetched where they are missing."""
     import pyspark
+
+    spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    wanted = jars.DELTA if _in_memory(credentials) else jars.EMBEDDED
+    return jars.ensure(wanted, spark_home, java.find().executable)
+
+
+def _in_memory(credentials: TrickleCredentials) -> bool:
+    return credentials.server_side_parameters.get("spark.sql.catalogImplementation") == IN_MEMORY
+
+
+def _launch(credentials: TrickleCredentials) -> Embedded:
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     home = credentials.embedded_home
-    _require_writable(home)
-    found = java.find()
-    wanted = credentials.server_side_parameters
-    in_memory = wanted.get("spark.sql.catalogImplementation") == IN_MEMORY
-    spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    paths = jars.ensure(jars.DELTA if in_memory else jars.EMBEDDED, spark_home, found.executable)
-    settings = {**defaults(home, paths), **({} if in_memory else metastore(home)), **wanted}
+    require_writable(home)
+    paths = ensure_jars(credentials)
+    kept = {} if _in_memory(credentials) else metastore(home)
+    settings = {**defaults(home, paths), **kept, **credentials.server_side_parameters}
 
     lock = WriterLock(home)
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
@@ -155,7 +176,7 @@ def defaults(home: Path, paths: list[Path]) -> dict[str, str]:
         "spark.driver.memory": f"{_memory_mb()}m",
         "spark.driver.extraClassPath": os.pathsep.join(map(str, paths)),
         "spark.driver.extraJavaOptions": " ".join(options),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.extensions": f"io.delta.sql.{DELTA_EXTENSION}",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.sources.default": "delta",
         "spark.sql.warehouse.dir": str(home / "warehouse"),
@@ -192,7 +213,7 @@ def _memory_mb() -> int:
     return max(1024, min(total // 4, 16 * 1024))
 
 
-def _require_writable(home: Path) -> None:
+def require_writable(home: Path) -> None:
     why = ""
     try:
         home.mkdir(parents=True, exist_ok=True)
