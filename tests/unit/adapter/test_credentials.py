@@ -69,6 +69,8 @@ def test_without_pyspark_the_right_one_is_named(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(DbtRuntimeError, match=r"\[TRK-405\].*\n.*dbt-trickle\[embedded\]"):
         credentials()
     assert credentials(method="thrift", host="spark.example", port=10000).method == "thrift"
+
+
 def test_a_second_writer_is_told_within_two_seconds() -> None:
     assert credentials().writer_lock_timeout < 2
     assert credentials(writer_lock_timeout=30).writer_lock_timeout == 30
