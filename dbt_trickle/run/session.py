@@ -30,6 +30,7 @@ MISSING = (
     "TABLE_OR_VIEW_NOT_FOUND",
     "SCHEMA_NOT_FOUND",
     "DELTA_TABLE_NOT_FOUND",
+    "DELTA_PATH_DOES_NOT_EXIST",  # its folder was deleted by hand
     "NoSuchTable",
     "PATH_NOT_FOUND",
 )
