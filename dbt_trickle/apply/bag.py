@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbt_trickle.apply.base import NOT_STORED, Applied, all_equal, named, net, quoted, with_ctes
+from dbt_trickle.apply.base import NOT_STORED, Applied, all_equal, merge_into, named, net, quoted, with_ctes
 from dbt_trickle.apply.shape import Shape, with_row_id
-from dbt_trickle.delta.context import WEIGHT, Delta
+from dbt_trickle.capture.base import WEIGHT
+from dbt_trickle.delta.context import Delta
+from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, literal, quote
 from dbt_trickle.tree.identity import ROW_ID
 
@@ -25,7 +27,7 @@ def appended(shape: Shape, delta: Delta, storage: Relation) -> Applied:
     rows = f"SELECT {items}\nFROM {quote(delta.name)}\n{_explode(come)}"
     chosen = f"SELECT {quoted(shape.stored)}\nFROM (\n{with_row_id(shape, rows)}\n)"
     into = f"INSERT INTO {storage.sql} ({quoted(shape.stored)})"
-    return Applied(f"{into}\n{with_ctes(delta.ctes)}\n{chosen}", "rows appended")
+    return Applied(f"{into}\n{with_ctes(delta.ctes)}\n{chosen}", "rows appended", "append")
 
 
 def bag(shape: Shape, delta: Delta, storage: Relation, version: int) -> Applied:
@@ -42,23 +44,16 @@ def bag(shape: Shape, delta: Delta, storage: Relation, version: int) -> Applied:
         named("lost"),
         f"SELECT {chosen}, count(t.{quote(ROW_ID)}) AS {_STORED}\n"
         f"FROM (SELECT * FROM {quote(rows.name)} WHERE {_W} < 0) AS d\n"
-        f"LEFT JOIN {storage.sql} VERSION AS OF {version} AS t\n"
+        f"LEFT JOIN {at_version(storage.sql, version)} AS t\n"
         f"ON {' AND '.join([f't.{quote(ROW_ID)} = d.{quote(ROW_ID)}', *same])}\n"
         f"GROUP BY {quoted((ROW_ID, *shape.outputs), 'd.')}",
     )
     source = lost.then(named("copies_now"), _copies(shape, rows.name, lost.name))
     on = [f"t.{quote(ROW_ID)} = s.{_MATCH}", *all_equal(shape.outputs, "t", "s")]
-    sql = "\n".join(
-        [
-            f"MERGE INTO {storage.sql} AS t",
-            f"USING (\n{with_ctes(source.ctes)}\nSELECT * FROM {quote(source.name)}\n) AS s",
-            f"ON {' AND '.join(on)}",
-            "WHEN MATCHED THEN DELETE",
-            f"WHEN NOT MATCHED AND s.{_KIND} = 'come'"
-            f" THEN INSERT ({quoted(shape.stored)}) VALUES ({quoted(shape.stored, 's.')})",
-        ]
-    )
-    return Applied(sql, "rows merged by what they hold")
+    come = f"WHEN NOT MATCHED AND s.{_KIND} = 'come'"
+    insert = f"INSERT ({quoted(shape.stored)}) VALUES ({quoted(shape.stored, 's.')})"
+    sql = merge_into(storage, source, on, ["WHEN MATCHED THEN DELETE", f"{come} THEN {insert}"])
+    return Applied(sql, "rows merged by what they hold", "bag")
 
 
 def _copies(shape: Shape, rows: str, lost: str) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbt_trickle.apply.shape import Shape
+from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.capture.types import Incomparable, comparison
 from dbt_trickle.catalog.state import Column
-from dbt_trickle.delta.context import WEIGHT, Cte, Delta
-from dbt_trickle.names import RESERVED_PREFIX, quote
+from dbt_trickle.delta.context import Cte, Delta
+from dbt_trickle.names import RESERVED_PREFIX, Relation, quote
 
 GONE = f"{RESERVED_PREFIX}gone"  # whether the key has no row any more
 WAS = f"{RESERVED_PREFIX}was"  # whether it had one
@@ -20,10 +21,11 @@ _TOTAL = f"{RESERVED_PREFIX}total"
 
 @dataclass(frozen=True)
 class Applied:
-    """The statement, and in a few words how it goes about it."""
+    """The statement, in a few words how it goes about it, and how its commit's metrics are to be read."""
 
     sql: str
     how: str
+    work: str = "merge"  # append, merge or bag: `Marker.work`
 
 
 def named(role: str) -> str:
@@ -67,6 +69,12 @@ def quoted(names: Sequence[str], of: str = "") -> str:
 
 def with_ctes(ctes: Sequence[Cte]) -> str:
     return "WITH " + ",\n".join(f"{quote(cte.name)} AS (\n{cte.sql}\n)" for cte in ctes)
+
+
+def merge_into(storage: Relation, source: Delta, on: Sequence[str], clauses: Sequence[str]) -> str:
+    """The rows of a delta's last CTE, `s`, merged into the storage, `t`."""
+    using = f"USING (\n{with_ctes(source.ctes)}\nSELECT * FROM {quote(source.name)}\n) AS s"
+    return "\n".join([f"MERGE INTO {storage.sql} AS t", using, f"ON {' AND '.join(on)}", *clauses])
 
 
 def all_equal(names: Sequence[str], left: str, right: str) -> list[str]:

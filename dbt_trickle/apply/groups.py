@@ -8,15 +8,15 @@ from dbt_trickle.apply.shape import Shape, output, with_row_id
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.aggregate import state
 from dbt_trickle.delta.context import Context
+from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, quote
 from dbt_trickle.tree.algebra import Aggregate, Filter, Operator
-from dbt_trickle.tree.identity import ROW_ID
 
 _FOUND = named("found")
 
 
 def brought_forward(shape: Shape, groups: state.Stateful, context: Context, storage: Relation, version: int) -> Applied:
-    before = f"{storage.sql} VERSION AS OF {version}"
+    before = at_version(storage.sql, version)
     changes = state.changed(groups, rules.delta(groups.tree.child, context), named("groups"))
     now = state.brought_forward(groups, changes.name, before, shape.key)
     rows = output(shape, now, extra=f"{state.gone(groups)} AS {quote(GONE)}, false AS {quote(WAS)}")
@@ -30,14 +30,14 @@ def computed_anew(shape: Shape, groups: Aggregate, context: Context, storage: Re
     if not groups.keys:
         now = _kept(shape.tree.child, rules.groups(groups, context.new, "", small))
         fresh = below.then(named("fresh"), output(shape, now, extra=f"true AS {quote(_FOUND)}"))
-        values = ", ".join(f"f.{quote(name)}" for name in shape.stored)
+        values = ", ".join(f"f.{quote(name)}" for name in shape.outputs)
         # HAVING may hide the one row: then there is none.
         rows = (
             f"SELECT {values}, f.{quote(_FOUND)} IS NULL AS {quote(GONE)}, false AS {quote(WAS)}\n"
-            f"FROM (SELECT CAST(0 AS BIGINT) AS {quote(ROW_ID)}) AS k\n"
-            f"LEFT JOIN {quote(fresh.name)} AS f ON k.{quote(ROW_ID)} = f.{quote(ROW_ID)}"
-        ).replace(f"f.{quote(ROW_ID)}", f"k.{quote(ROW_ID)}", 1)
-        return Applied(merge(shape, fresh.then(named("rows"), rows), storage, expected=False), "its row computed anew")
+            f"FROM (SELECT 1) AS k\nLEFT JOIN {quote(fresh.name)} AS f ON true"
+        )
+        source = fresh.then(named("rows"), with_row_id(shape, rows))
+        return Applied(merge(shape, source, storage, expected=False), "its row computed anew")
     keys = below.then(named("keys"), rules.touched_keys(groups, below.name))
     now = _kept(shape.tree.child, rules.groups(groups, context.new, keys.name, small))
     fresh = keys.then(named("fresh"), output(shape, now, extra=f"true AS {quote(_FOUND)}"))

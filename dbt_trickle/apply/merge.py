@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt_trickle.apply.base import GONE, NOT_STORED, SAME_KEY, WAS, all_equal, quoted, with_ctes
+from dbt_trickle.apply.base import GONE, NOT_STORED, SAME_KEY, WAS, all_equal, merge_into, quoted
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.delta.context import Delta
 from dbt_trickle.names import Relation, literal, quote
@@ -31,11 +31,4 @@ def merge(shape: Shape, source: Delta, storage: Relation, *, expected: bool) -> 
     if expected:
         raised = f"CAST(raise_error({literal(NOT_STORED)}) AS BIGINT)"
         clauses.append(f"WHEN NOT MATCHED AND {was} THEN INSERT ({row_id}) VALUES ({raised})")
-    return "\n".join(
-        [
-            f"MERGE INTO {storage.sql} AS t",
-            f"USING (\n{with_ctes(source.ctes)}\nSELECT * FROM {quote(source.name)}\n) AS s",
-            f"ON {' AND '.join(on)}",
-            *clauses,
-        ]
-    )
+    return merge_into(storage, source, on, clauses)

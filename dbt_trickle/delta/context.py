@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.names import RESERVED_PREFIX, quote
-from dbt_trickle.tree.algebra import Operator, Scan, scans
+from dbt_trickle.tree.algebra import Operator, scans
 
 # Beneath this many changed rows the delta is sent to every task, so that the big side of a join stays in place.
 SMALL = 100_000
@@ -72,9 +71,8 @@ def changes_of(source: str, order: tuple[str, ...]) -> str:
     return f"{RESERVED_PREFIX}changes_{order.index(source)}"
 
 
-def columns_of(operator: Operator, of: str = "") -> str:
-    prefix = f"{quote(of)}." if of else ""
-    return ", ".join(f"{prefix}{quote(name)}" for name in operator.columns)
+def columns_of(operator: Operator) -> str:
+    return ", ".join(map(quote, operator.columns))
 
 
 def source_order(tree: Operator) -> tuple[str, ...]:
@@ -88,6 +86,3 @@ def read_columns(tree: Operator, source: str) -> tuple[tuple[str, str], ...]:
         if scan.source == source:
             found.update({f.source_name.lower(): (f.source_name, f.type) for f in scan.fields})
     return tuple(found.values())
-
-
-__all__ = ["SMALL", "WEIGHT", "Context", "Cte", "Delta", "Scan", "Source"]

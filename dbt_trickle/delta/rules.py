@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from dbt_trickle.delta.context import WEIGHT, Context, Cte, Delta, changes_of, columns_of, source_order
+from dbt_trickle.capture.base import WEIGHT
+from dbt_trickle.delta.context import Context, Cte, Delta, changes_of, columns_of, source_order
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import RESERVED_PREFIX, quote
 from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from dbt_trickle.errors import TrickleBug
-from dbt_trickle.formats.base import Commit, Marker
+from dbt_trickle.formats.base import Commit, Marker, SourceVersion
 from dbt_trickle.names import Relation, literal, quote, transaction_app
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -40,6 +40,16 @@ def at_version(relation_sql: str, version: int) -> str:
     return f"{relation_sql} VERSION AS OF {version}"
 
 
+def tables(frontier: Mapping[str, SourceVersion]) -> dict[str, SourceVersion]:
+    """The sources that have rows of their own: a view is its text, over tables that are there as well."""
+    return {key: version for key, version in frontier.items() if version.kind != "VIEW"}
+
+
+def read_at(version: SourceVersion) -> str:
+    """The FROM text of a source in that state."""
+    return at_version(version.table.sql, version.version)
+
+
 def history(relation: Relation, limit: int) -> str:
     return f"DESCRIBE HISTORY {relation.sql} LIMIT {limit}"
 
@@ -63,16 +73,18 @@ def can_be_listed(path: str) -> bool:
     return _PLAIN_PATH.fullmatch(path) is not None
 
 
+def nested(value: Any) -> Any:
+    """A map or an array of an answer: a thrift server sends them as JSON."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
 def commit_of(row: Mapping[str, Any]) -> Commit:
-    metrics = row.get("operationMetrics") or {}
-    if isinstance(metrics, str):  # a thrift server sends maps as JSON
-        metrics = json.loads(metrics)
     return Commit(
         version=int(row["version"]),
         committed_at=instant(row["timestamp"]),
         operation=str(row["operation"]),
         marker=Marker.from_json(row.get("userMetadata")),
-        metrics=dict(metrics),
+        metrics=dict(nested(row.get("operationMetrics")) or {}),
     )
 
 

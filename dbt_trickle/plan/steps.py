@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dbt_trickle.apply.base import Applied
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.config import StreamTableConfig
 from dbt_trickle.formats import delta
@@ -105,9 +106,9 @@ def overwrite(target: Target, query: str, marker: Marker, stored: Sequence[tuple
     return (Commit(delta.overwrite(target.storage, query, stored), target.storage, marker),)
 
 
-def bring_in(target: Target, statement: str, marker: Marker) -> tuple[Step, ...]:
+def bring_in(target: Target, applied: Applied, marker: Marker) -> tuple[Step, ...]:
     """A delta, as the statement that was worked out for it."""
-    return (Commit(statement, target.storage, marker, may_be_empty=statement.startswith("MERGE")),)
+    return (Commit(applied.sql, target.storage, marker, may_be_empty=applied.work != "append"),)
 
 
 def placeholder(target: Target, query: str, existing: str | None) -> tuple[Step, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.errors import ModelError
@@ -14,12 +16,21 @@ _UNSTORABLE_TYPE = re.compile(r"^(?:void|interval\b.*|time(?:\(\d\))?)$")
 _NESTED_VOID = re.compile(r"[<:,]\s*void\b")
 
 
+def described(session: Session, query: str) -> tuple[tuple[str, str], ...]:
+    """Names and types of a query's columns."""
+    return names_and_types(session.query(f"DESCRIBE QUERY {query}"))
+
+
+def names_and_types(rows: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """The answer of any DESCRIBE."""
+    return tuple((str(row["col_name"]), str(row["data_type"])) for row in rows)
+
+
 def describe_query(session: Session, query: str, request: Request) -> tuple[Column, ...]:
     """Spark plans the text without running it: what does not compile fails here, and the old table serves on."""
-    rows = session.query(f"DESCRIBE QUERY {query}")
     columns = tuple(
-        Column(row["col_name"], row["data_type"], storage_column(row["col_name"], position))
-        for position, row in enumerate(rows)
+        Column(name, kind, storage_column(name, position))
+        for position, (name, kind) in enumerate(described(session, query))
     )
     _check(columns, request)
     return columns

@@ -42,7 +42,6 @@ class Read:
 class Differential:
     applied: Applied
     reason: str
-    work: str  # append, merge or bag
 
 
 def differential(here: Situation, shape: Shape, why: str) -> Differential | Decision:
@@ -64,12 +63,17 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
         return Decision("REINITIALIZE", why, Work.LOAD)
     if not read:
         return Decision("NO_DATA", f"{why}, but no row of it", Work.NOTHING)
-    context = Context({key: _source(before.frontier.get(key), version, read) for key, version in _tables(here)})
+    context = Context(
+        {
+            key: _source(before.frontier.get(key), version, read)
+            for key, version in delta.tables(here.pinned.frontier).items()
+        }
+    )
     append_only = all(commit.effect in _GROWS for each in read for commit in each.facts.commits)
     done = applied(shape, context, before.storage, before.storage_version, append_only)
     how = "; ".join(f"{each.key} by {each.chosen.capture} ({each.chosen.reason})" for each in read)
     told = f"{done.how} ({shape.why})" if shape.why else done.how
-    return Differential(done, f"{why}; {how}; {told}", _work(shape, done))
+    return Differential(done, f"{why}; {how}; {told}")
 
 
 def _read(
@@ -108,23 +112,12 @@ def _changes(read: Read) -> str:
 
 def _source(old: SourceVersion | None, new: SourceVersion, read: list[Read]) -> Source:
     mine = next((each for each in read if each.key == new.key), None)
-    now = delta.at_version(new.table.sql, new.version)
+    now = delta.read_at(new)
     if mine is None or old is None:
         return Source(now, now)
-    then = delta.at_version(new.table.sql, old.version)
-    return Source(then, now, _changes(mine), mine.facts.rows)
-
-
-def _tables(here: Situation) -> list[tuple[str, SourceVersion]]:
-    return [(key, version) for key, version in here.pinned.frontier.items() if version.kind != "VIEW"]
+    return Source(delta.read_at(old), now, _changes(mine), mine.facts.rows)
 
 
 def _views_changed(here: Situation) -> bool:
     before = here.before.frontier if here.before is not None else {}
     return any(v.kind == "VIEW" and not v.same_state(before.get(key)) for key, v in here.pinned.frontier.items())
-
-
-def _work(shape: Shape, done: Applied) -> str:
-    if done.sql.startswith("INSERT"):
-        return "append"
-    return "bag" if shape.identity.is_bag else "merge"

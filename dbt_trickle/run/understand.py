@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,15 @@ from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.aggregate.state import Typed, stateful
 from dbt_trickle.errors import ConfigError, WarehouseError
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import Frontier, SourceVersion
+from dbt_trickle.formats.base import Frontier
 from dbt_trickle.names import placeholder, quote
+from dbt_trickle.run.columns import described
 from dbt_trickle.run.session import Session
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.tree import guard
 from dbt_trickle.tree.algebra import Aggregate
 from dbt_trickle.tree.build import Built, Schema, Unsupported, build
-from dbt_trickle.tree.identity import Identity, grouped, identity
+from dbt_trickle.tree.identity import grouped, identity
 from dbt_trickle.tree.render import state
 
 
@@ -56,13 +57,13 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
         return Understood(None, obstacle)
     session, frontier = here.session, here.pinned.frontier
     remembered = here.before.engine if here.before is not None and not anew else {}
-    tables = {key: version for key, version in frontier.items() if version.kind != "VIEW"}
+    tables = delta.tables(frontier)
     schemas = _schemas(here, tables, remembered)
     try:
         built = _built(here, schemas)
     except Unsupported as problem:
         return Understood(None, str(problem), schemas)
-    at = {key: delta.at_version(version.table.sql, version.version) for key, version in tables.items()}
+    at = {key: delta.read_at(version) for key, version in tables.items()}
     groups = grouped(built.tree)
     typed: tuple[Typed, ...] = ()
     found = identity(built.tree, _positions(here.request.config.primary_key, columns))
@@ -83,7 +84,7 @@ def _obstacle(here: Situation, columns: tuple[Column, ...]) -> str:
         return f"refresh_mode is {config.refresh_mode}"
     if pinned.unversioned:
         return "; ".join(map(str, pinned.unversioned))
-    if not any(version.kind != "VIEW" for version in pinned.frontier.values()):
+    if not delta.tables(pinned.frontier):
         return "it reads no source"
     return incomparable(columns) or ""
 
@@ -103,17 +104,8 @@ def _schemas(
         if key in known and version.same_state(before):
             found[key] = tuple((str(name), str(kind)) for name, kind in known[key])
         else:
-            found[key] = columns_at(here.session, version)
+            found[key] = described(here.session, f"SELECT * FROM {delta.read_at(version)}")
     return found
-
-
-def columns_at(session: Session, version: SourceVersion) -> tuple[tuple[str, str], ...]:
-    at = delta.at_version(version.table.sql, version.version)
-    return described(session.query(f"DESCRIBE QUERY SELECT * FROM {at}"))
-
-
-def described(rows: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(row["col_name"]), str(row["data_type"])) for row in rows)
 
 
 def _positions(names: Sequence[str], columns: Sequence[Column]) -> tuple[int, ...]:
@@ -135,9 +127,9 @@ def _typed(
     if all(call.name in known for call in groups.calls):
         return tuple(known[call.name] for call in groups.calls)
     arguments = [f"{call.argument.sql} AS {quote(call.name)}" for call in groups.calls if call.argument is not None]
-    results = dict(described(session.query(f"DESCRIBE QUERY {state(groups, at)}")))
-    rows = f"DESCRIBE QUERY SELECT {', '.join(arguments)} FROM (\n{state(groups.child, at)}\n)"
-    kinds = dict(described(session.query(rows))) if arguments else {}
+    results = dict(described(session, state(groups, at)))
+    rows = f"SELECT {', '.join(arguments)} FROM (\n{state(groups.child, at)}\n)"
+    kinds = dict(described(session, rows)) if arguments else {}
     return tuple(Typed(call.name, kinds.get(call.name), results[call.name]) for call in groups.calls)
 
 
@@ -168,6 +160,3 @@ def _plan(session: Session, query: str) -> str:
 def _setting(session: Session, key: str) -> str | None:
     value = str(session.query(f"SET {key}")[0]["value"])
     return None if value == "<undefined>" else value
-
-
-__all__ = ["Identity", "Understood", "columns_at", "described", "understand"]

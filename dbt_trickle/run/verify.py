@@ -17,6 +17,7 @@ from dbt_trickle.plan import canonical, compare
 from dbt_trickle.plan.canonical import Type
 from dbt_trickle.plan.steps import view_query
 from dbt_trickle.run import recover
+from dbt_trickle.run.columns import described
 from dbt_trickle.run.frozen import Frozen, Unverifiable, unverifiable
 from dbt_trickle.run.session import Session, is_vacuumed, meaning
 
@@ -138,17 +139,16 @@ def _settings(session: Session, table: StreamTable, own_settings: bool) -> Mappi
     return current
 
 
-def _types(session: Session, query: str) -> list[tuple[str, str]]:
+def _types(session: Session, query: str) -> tuple[tuple[str, str], ...]:
     """Names and types as Spark tells them, in full: it cuts those of wide structs unless asked not to."""
-    described = f"DESCRIBE QUERY {query}"
-    rows = session.query(described)
-    if any(canonical.TRUNCATED in row["data_type"] for row in rows):
+    found = described(session, query)
+    if any(canonical.TRUNCATED in kind for _, kind in found):
         session.execute(f"SET {_TYPE_LENGTH} = 100000")
         try:
-            rows = session.query(described)
+            found = described(session, query)
         finally:
             session.execute(f"RESET {_TYPE_LENGTH}")
-    return [(str(row["col_name"]), str(row["data_type"])) for row in rows]
+    return found
 
 
 def _verdict(found: Comparison, rows: Sequence[Mapping[str, object]]) -> Verdict:

@@ -6,8 +6,7 @@ one when no row moved or the old version is gone (DESCRIBE HISTORY), three for t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from dbt_trickle.capture.choose import Mode, needs_log, unreadable
 from dbt_trickle.capture.commits import commit_facts, nothing_changed
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
+from dbt_trickle.run.columns import described, names_and_types
 from dbt_trickle.run.session import Session
 
 # Commits that may have come since the source was pinned; when there are more, the history is asked again.
@@ -47,7 +47,7 @@ def gather(session: Session, window: Window, known_at: str, mode: Mode) -> LogFa
     if unreadable(facts) or nothing_changed(facts.commits):
         return facts
     detail = session.query(delta.detail(window.relation))[0]
-    facts = replace(facts, properties=_map(detail.get("properties")))
+    facts = replace(facts, properties=dict(delta.nested(detail.get("properties")) or {}))
     try:
         facts = replace(facts, old_columns=_columns_at(session, window))
     except WarehouseError as problem:
@@ -56,7 +56,7 @@ def gather(session: Session, window: Window, known_at: str, mode: Mode) -> LogFa
         return replace(facts, gone=reason)
     if not needs_log(mode, facts):
         return facts
-    return replace(facts, log=_log(session, facts, str(detail["location"]), _list(detail.get("partitionColumns"))))
+    return replace(facts, log=_log(session, facts, str(detail["location"]), _names(detail.get("partitionColumns"))))
 
 
 def _from_history(session: Session, window: Window, known_at: str) -> LogFacts:
@@ -83,9 +83,7 @@ def _history(session: Session, window: Window, limit: int) -> list[CommitFacts]:
 
 def _columns_at(session: Session, window: Window) -> tuple[tuple[str, str], ...]:
     """The columns of the old version. History does not tell of a schema that a write evolved."""
-    old = delta.at_version(window.relation.sql, window.old)
-    rows = session.query(f"DESCRIBE QUERY SELECT * FROM {old}")
-    return tuple((str(row["col_name"]), str(row["data_type"])) for row in rows)
+    return described(session, f"SELECT * FROM {delta.at_version(window.relation.sql, window.old)}")
 
 
 def _log(session: Session, facts: LogFacts, location: str, partitions: Sequence[str]) -> Appended | Unlogged:
@@ -100,15 +98,8 @@ def _log(session: Session, facts: LogFacts, location: str, partitions: Sequence[
     found = log.appended(facts.window, location, actions)
     if isinstance(found, Unlogged) or not found.files:
         return found
-    written = [(str(row["col_name"]), str(row["data_type"])) for row in session.query(log.schema(found))]
-    return log.as_written(facts.window, found, written)
+    return log.as_written(facts.window, found, names_and_types(session.query(log.schema(found))))
 
 
-def _map(value: Any) -> Mapping[str, str]:
-    found = json.loads(value) if isinstance(value, str) else value
-    return dict(found or {})
-
-
-def _list(value: Any) -> Sequence[str]:
-    found = json.loads(value) if isinstance(value, str) else value
-    return [str(entry) for entry in found or ()]
+def _names(value: Any) -> Sequence[str]:
+    return [str(entry) for entry in delta.nested(value) or ()]

@@ -14,9 +14,9 @@ from dbt_trickle.names import Relation
 from dbt_trickle.plan import steps
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import guard, leave, recover, retire
+from dbt_trickle.run.commit import run_steps
 from dbt_trickle.run.differential import Differential
 from dbt_trickle.run.invocation import Outcome
-from dbt_trickle.run.session import Session
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.run.sources import dependencies
 from dbt_trickle.run.understand import Understood
@@ -79,9 +79,11 @@ def bring_in(
 ) -> Outcome | None:
     """What changed, in one statement; none where none of its rows did."""
     base = _base(here)
-    marker = replace(_marker(here, decision, base, base.generation, columns, understood), work=differential.work)
+    marker = replace(
+        _marker(here, decision, base, base.generation, columns, understood), work=differential.applied.work
+    )
     here.phases.lap("plan")
-    plan = steps.bring_in(here.request.target(base.storage, columns), differential.applied.sql, marker)
+    plan = steps.bring_in(here.request.target(base.storage, columns), differential.applied, marker)
     done, commit = run_steps(here, plan)
     here.phases.lap("execute")
     if commit is None:
@@ -108,8 +110,7 @@ def _doubted(here: Situation, base: StreamTable, state: StreamTable, commit: Com
     foreign = guard.foreign_write(guard.since(here.session, base), base)
     if foreign is None:
         return state
-    reason = f"somebody else wrote to its storage ({foreign.operation}, version {foreign.version})"
-    return replace(state, needs_reinit=True, reinit_reason=reason)
+    return replace(state, needs_reinit=True, reinit_reason=guard.Storage(base, foreign=foreign).touched)
 
 
 def _done(
@@ -182,60 +183,6 @@ def update_docs(here: Situation, state: StreamTable) -> tuple[StreamTable, tuple
     return replace(state, docs=wanted), run_steps(here, plan)[0]
 
 
-def run_steps(here: Situation, plan: tuple[steps.Step, ...]) -> tuple[tuple[str, ...], Commit | None]:
-    """Executes in order; what follows a commit is only done when it was this run that made it."""
-    commit = None
-    for step in plan:
-        match step:
-            case steps.Statement(sql, publishes):
-                if publishes:
-                    _require_unmoved(here)
-                here.session.execute(sql)
-            case steps.Commit(_, storage, marker):
-                ran_empty = _run_commit(here.session, step)
-                here.phases.lap("execute")
-                commit = _committed(here.session, storage, marker, ran_empty)
-                here.phases.lap("confirm")
-    return tuple(step.sql for step in plan), commit
-
-
-def _require_unmoved(here: Situation) -> None:
-    """The name must not go back from what another run has made it show since this one looked."""
-    public = here.request.public
-    shown = recover.serving_storage(here.session, public, here.request.pgt_id)
-    if shown is None or shown in (public, here.before.storage_or_none if here.before else None):
-        return
-    if recover.last_marked(here.session, shown, here.request.pgt_id) is not None:  # else a stand-in
-        raise WarehouseError(
-            "TRK-303",
-            f"another run has made {shown} what it shows",
-            remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
-        )
-
-
-def _run_commit(session: Session, step: steps.Commit) -> bool:
-    """A commit's settings are taken back whatever happens, or a hook would inherit them.
-
-    True where it ran and is known to have changed nothing. A MERGE answers with its counts; one that is skipped
-    because its batch has been committed answers nothing.
-    """
-    before, after = delta.marked(step.marker)
-    mode = str(session.query(f"SET {delta.OVERWRITE_MODE}")[0]["value"])
-    if mode.lower() == "dynamic":
-        before, after = (*before, delta.overwrite_mode("static")), (*after, delta.overwrite_mode(mode))
-    try:
-        for statement in before:
-            session.execute(statement)
-        if not step.may_be_empty:
-            session.execute(step.sql)
-            return False
-        answer = session.query(step.sql)
-        return bool(answer) and all(int(row["num_affected_rows"]) == 0 for row in answer)
-    finally:
-        for statement in after:
-            session.execute(statement)
-
-
 def _base(here: Situation) -> StreamTable:
     if here.before is not None:
         return here.before
@@ -261,8 +208,7 @@ def _all_rows(here: Situation, target: steps.Target, understood: Understood) -> 
     shape = understood.shape
     if shape is None:
         return here.pinned.text, target.stored
-    tables = {key: v for key, v in here.pinned.frontier.items() if v.kind != "VIEW"}
-    at = {key: delta.at_version(version.table.sql, version.version) for key, version in tables.items()}
+    at = {key: delta.read_at(version) for key, version in delta.tables(here.pinned.frontier).items()}
     return load(shape, here.pinned.text, at), [(name, name) for name in shape.stored]
 
 
@@ -308,17 +254,3 @@ def _created(here: Situation, target: steps.Target) -> steps.Target:
 
 def _generations(here: Situation) -> list[int]:
     return list(recover.generations(here.session, here.run.settings.change_schema, here.request.pgt_id))
-
-
-def _committed(session: Session, storage: Relation, marker: Marker, ran_empty: bool) -> Commit | None:
-    """A guarded statement that was skipped looks like one that ran: the marker tells."""
-    found = recover.last_marked(session, storage, marker.pgt_id)
-    if ran_empty and (found is None or found[1].batch < marker.batch):
-        return None  # nothing to commit: the batch is still to come
-    if found is None or (found[1].batch, found[1].run) != (marker.batch, marker.run):
-        raise WarehouseError(
-            "TRK-303",
-            f"another run has committed batch {marker.batch} of it first",
-            remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
-        )
-    return found[0]

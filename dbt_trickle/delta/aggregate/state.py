@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.aggregate.functions import Part, Rule, rule
-from dbt_trickle.delta.context import WEIGHT, Delta
+from dbt_trickle.delta.context import Delta
 from dbt_trickle.names import RESERVED_PREFIX, literal, quote
 from dbt_trickle.tree.algebra import Aggregate, Call
 from dbt_trickle.tree.identity import ROW_ID, row_id

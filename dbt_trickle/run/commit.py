@@ -1,0 +1,80 @@
+"""Executing a plan: its statements in order, and the one commit that counts, marked, guarded and confirmed."""
+
+from __future__ import annotations
+
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import Commit, Marker
+from dbt_trickle.names import Relation
+from dbt_trickle.plan import steps
+from dbt_trickle.run import recover
+from dbt_trickle.run.session import Session
+from dbt_trickle.run.situation import Situation
+
+
+def run_steps(here: Situation, plan: tuple[steps.Step, ...]) -> tuple[tuple[str, ...], Commit | None]:
+    """Executes in order; what follows a commit is only done when it was this run that made it."""
+    commit = None
+    for step in plan:
+        match step:
+            case steps.Statement(sql, publishes):
+                if publishes:
+                    _require_unmoved(here)
+                here.session.execute(sql)
+            case steps.Commit(_, storage, marker):
+                ran_empty = _run_commit(here.session, step)
+                here.phases.lap("execute")
+                commit = _committed(here.session, storage, marker, ran_empty)
+                here.phases.lap("confirm")
+    return tuple(step.sql for step in plan), commit
+
+
+def _require_unmoved(here: Situation) -> None:
+    """The name must not go back from what another run has made it show since this one looked."""
+    public = here.request.public
+    shown = recover.serving_storage(here.session, public, here.request.pgt_id)
+    if shown is None or shown in (public, here.before.storage_or_none if here.before else None):
+        return
+    if recover.last_marked(here.session, shown, here.request.pgt_id) is not None:  # else a stand-in
+        raise WarehouseError(
+            "TRK-303",
+            f"another run has made {shown} what it shows",
+            remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
+        )
+
+
+def _run_commit(session: Session, step: steps.Commit) -> bool:
+    """A commit's settings are taken back whatever happens, or a hook would inherit them.
+
+    True where it ran and is known to have changed nothing. A MERGE answers with its counts; one that is skipped
+    because its batch has been committed answers nothing.
+    """
+    before, after = delta.marked(step.marker)
+    mode = str(session.query(f"SET {delta.OVERWRITE_MODE}")[0]["value"])
+    if mode.lower() == "dynamic":
+        before, after = (*before, delta.overwrite_mode("static")), (*after, delta.overwrite_mode(mode))
+    try:
+        for statement in before:
+            session.execute(statement)
+        if not step.may_be_empty:
+            session.execute(step.sql)
+            return False
+        answer = session.query(step.sql)
+        return bool(answer) and all(int(row["num_affected_rows"]) == 0 for row in answer)
+    finally:
+        for statement in after:
+            session.execute(statement)
+
+
+def _committed(session: Session, storage: Relation, marker: Marker, ran_empty: bool) -> Commit | None:
+    """A guarded statement that was skipped looks like one that ran: the marker tells."""
+    found = recover.last_marked(session, storage, marker.pgt_id)
+    if ran_empty and (found is None or found[1].batch < marker.batch):
+        return None  # nothing to commit: the batch is still to come
+    if found is None or (found[1].batch, found[1].run) != (marker.batch, marker.run):
+        raise WarehouseError(
+            "TRK-303",
+            f"another run has committed batch {marker.batch} of it first",
+            remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
+        )
+    return found[0]
