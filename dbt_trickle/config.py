@@ -38,6 +38,11 @@ class StreamTableConfig:
     location_root: str | None = None
 
     @property
+    def differential(self) -> bool:
+        """Whether it is brought forward where that can be done."""
+        return self.refresh_mode in ("auto", "differential")
+
+    @property
     def layout(self) -> tuple[object, ...]:
         """What only a new generation of the storage can change."""
         return (

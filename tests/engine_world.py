@@ -85,6 +85,11 @@ class Mortal:
         return answer
 
 
+def without_hidden(rows: Iterable[Mapping[str, Any]]) -> Rows:
+    """What a query gives; a table that is exposed has columns of its own behind them."""
+    return Counter(tuple(v for k, v in row.items() if not k.startswith(names.RESERVED_PREFIX)) for row in rows)
+
+
 def now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
@@ -112,7 +117,7 @@ class World:
             session.execute(statement)
 
     def rows(self, query: str) -> Rows:
-        return Counter(tuple(row.values()) for row in self.connect().query(query))
+        return without_hidden(self.connect().query(query))
 
     def relation(self, name: str) -> Relation:
         return Relation.of(self.schema, name)

@@ -94,6 +94,9 @@ class StreamTable:
     last_action: str = ""  # of the newest refresh that changed the rows
     suspended_by: str | None = None  # USER or ERRORS
     engine: Mapping[str, Any] = field(default_factory=dict)  # how it is maintained: run/understand.py
+    measured: tuple[tuple[int, int], ...] = ()  # of its last differential refreshes: ms, and rows touched in sources
+    fulls_chosen: int = 0  # full refreshes in a row that were chosen although the other was possible: plan/cost.py
+    patience: int = 0  # after how many of them a differential one is tried
     retired: tuple[tuple[int, str], ...] = ()  # (generation, when its last reader may have opened it)
 
     @property
@@ -119,6 +122,7 @@ class StreamTable:
         values["frontier"] = frontier_from(values.get("frontier"))
         values["columns"] = tuple(Column(**c) for c in values.get("columns", ()))
         values["retired"] = tuple((int(g), str(t)) for g, t in values.get("retired", ()))
+        values["measured"] = tuple((int(ms), int(touched)) for ms, touched in values.get("measured", ()))
         values["functions_used"] = tuple(values.get("functions_used") or ())
         values["unversioned"] = tuple(map(Unversioned.from_row, values.get("unversioned") or ()))
         return cls(**values)

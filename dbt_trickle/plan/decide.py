@@ -10,6 +10,7 @@ from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import StreamTableConfig
 from dbt_trickle.errors import ConfigError, ModelError
 from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.plan.cost import Choice
 
 SUSPENDED_BY_USER = "suspended by the user"
 KEPT_OLD_DEFINITION = "`on_configuration_change: continue` keeps the old definition"
@@ -31,6 +32,7 @@ class Decision:
     reason: str
     work: Work
     initiated_by: str = "DBT"
+    choice: Choice | None = None  # where it was full or differential by what either costs
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,7 @@ def decide(facts: Facts) -> Decision:
     if not moved and not facts.unversioned:
         return Decision("NO_DATA", "no source moved", Work.NOTHING)
     why = "; ".join((*moved, *facts.unversioned))
-    # `auto` is to choose by itself; until the choice rests on measured costs, differential is asked for by name.
-    if config.refresh_mode != "differential":
-        return Decision("FULL", why, Work.OVERWRITE)
-    if facts.unversioned:
+    if facts.unversioned or not config.differential:
         return instead(config, Decision("FULL", why, Work.OVERWRITE))
     return Decision("DIFFERENTIAL", why, Work.DELTA)
 

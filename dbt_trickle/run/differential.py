@@ -5,7 +5,8 @@ Or why not: then the stream table is recomputed, and its history says for which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import cast
 
 from dbt_trickle.apply.base import Applied
@@ -17,10 +18,12 @@ from dbt_trickle.capture.commits import nothing_changed
 from dbt_trickle.capture.difference import Difference
 from dbt_trickle.capture.feed import Feed
 from dbt_trickle.capture.log import Log
+from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.delta.context import Context, Source, read_columns
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.plan import cost
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import windows
 from dbt_trickle.run.situation import Situation
@@ -42,6 +45,8 @@ class Read:
 class Differential:
     applied: Applied
     reason: str
+    choice: cost.Choice | None
+    captures: Mapping[str, str]  # how each source that moved is read, and why so
 
 
 def differential(here: Situation, shape: Shape, why: str) -> Differential | Decision:
@@ -63,6 +68,11 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
         return Decision("REINITIALIZE", why, Work.LOAD)
     if not read:
         return Decision("NO_DATA", f"{why}, but no row of it", Work.NOTHING)
+    choice = _choice(here, before, read) if here.request.config.refresh_mode == "auto" else None
+    if choice is not None:
+        why = f"{why}; {choice.reason}"
+        if not choice.differential:
+            return Decision("FULL", why, Work.OVERWRITE, choice=choice)
     context = Context(
         {
             key: _source(before.frontier.get(key), version, read)
@@ -71,9 +81,24 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     )
     append_only = all(commit.effect in _GROWS for each in read for commit in each.facts.commits)
     done = applied(shape, context, before.storage, before.storage_version, append_only)
-    how = "; ".join(f"{each.key} by {each.chosen.capture} ({each.chosen.reason})" for each in read)
+    captures = {each.key: f"{each.chosen.capture} ({each.chosen.reason})" for each in read}
+    versions = here.pinned.frontier
+    how = "; ".join(f"{versions[key].relation} by {capture}" for key, capture in captures.items())
     told = f"{done.how} ({shape.why})" if shape.why else done.how
-    return Differential(done, f"{why}; {how}; {told}")
+    return Differential(done, f"{why}; {how}; {told}", choice, captures)
+
+
+def _choice(here: Situation, before: StreamTable, read: list[Read]) -> cost.Choice:
+    """The sources' sizes are only asked for as long as nothing was measured."""
+    versions = here.pinned.frontier
+    moved = [cost.Moved(versions[each.key].relation, each.facts.rows) for each in read]
+    if not cost.can_predict(before, moved):
+        size = here.run.sources.size
+        moved = [
+            replace(each, rows=size(here.session, versions[one.key])) if each.touched is not None else each
+            for each, one in zip(moved, read, strict=True)
+        ]
+    return cost.choose(before, moved, here.request.config.max_change_ratio)
 
 
 def _read(

@@ -58,6 +58,7 @@ class Sources:
         self._stream_table_at = stream_table_at
         self._pins: dict[str, Pinned] = {}
         self._system_functions: frozenset[str] | None = None
+        self._sizes: dict[tuple[str, str, int], int] = {}
         self._guard = threading.RLock()
 
     def forget(self, relation: Relation) -> None:
@@ -69,6 +70,15 @@ class Sources:
             self._pins.pop(relation.key, None)
             for name in [name for name, pin in self._pins.items() if pin.needs_alias]:
                 del self._pins[name]
+
+    def size(self, session: Session, version: SourceVersion) -> int:
+        """How many rows a source has; Delta knows it from its files' statistics."""
+        with self._guard:
+            asked = (version.key, version.table_id, version.version)
+            if asked not in self._sizes:
+                row = session.query(f"SELECT count(*) AS size FROM {delta.read_at(version)}")[0]
+                self._sizes[asked] = int(row["size"])
+            return self._sizes[asked]
 
     def pin_query(self, session: Session, text: str, meaning: Mapping[str, str], known: Frontier) -> PinnedQuery:
         return self._pin_text(session, text, None, meaning, known, 0)

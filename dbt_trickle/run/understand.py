@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dbt_trickle.apply.base import incomparable
@@ -32,6 +33,7 @@ class Understood:
     reason: str = ""
     schemas: Mapping[str, tuple[tuple[str, str], ...]] | None = None
     typed: tuple[Typed, ...] = ()
+    differs: Mapping[str, str] = field(default_factory=dict)  # where Spark's plans did: the tree's text, and how
 
     @property
     def mark(self) -> str:
@@ -42,6 +44,7 @@ class Understood:
         return {
             "mark": self.mark,
             "reason": self.reason,
+            "differs": dict(self.differs),
             "schemas": {key: [list(column) for column in columns] for key, columns in (self.schemas or {}).items()},
             "typed": [[each.name, each.argument, each.result] for each in self.typed],
         }
@@ -73,14 +76,27 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
         result = stateful(groups, typed)
         kept, why = (None, result) if isinstance(result, str) else (result, "")
     shape = Shape(built.tree, columns, found, kept, why)
-    if not remembered.get("mark") and (differs := _plans_differ(session, here.pinned.text, built, at)):
-        return Understood(None, f"Spark plans it differently from how it was understood: {differs}", schemas)
+    if not remembered.get("mark"):
+        # What cannot be maintained is not planned again on each run; a release that understands more writes
+        # another text.
+        meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)
+        try:
+            differs = remembered.get("differs", {}).get(meant) or _plans_differ(session, here.pinned.text, built, at)
+        except WarehouseError as problem:
+            return Understood(None, f"Spark did not plan it: {problem.what}", schemas)
+        if differs:
+            reason = f"Spark plans it differently from how it was understood: {differs}"
+            return Understood(None, reason, schemas, differs={meant: differs})
     return Understood(shape, "", schemas, typed)
+
+
+def _digest(texts: Sequence[str], schemas: Mapping[str, tuple[tuple[str, str], ...]]) -> str:
+    return hashlib.sha256(repr((texts, sorted(schemas.items()))).encode()).hexdigest()
 
 
 def _obstacle(here: Situation, columns: tuple[Column, ...]) -> str:
     config, pinned = here.request.config, here.pinned
-    if config.refresh_mode != "differential":
+    if not config.differential:
         return f"refresh_mode is {config.refresh_mode}"
     if pinned.unversioned:
         return "; ".join(map(str, pinned.unversioned))
@@ -145,8 +161,6 @@ def _plans_differ(session: Session, text: str, built: Built, at: Mapping[str, st
             differs = guard.difference(original, _plan(session, candidate)) or ""
             if not differs:
                 break
-    except WarehouseError as problem:
-        return problem.what
     finally:
         for key, value in before:
             session.execute(f"RESET {key}" if value is None else f"SET {key} = {value}")

@@ -11,7 +11,7 @@ from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.plan import steps
+from dbt_trickle.plan import cost, steps
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import guard, leave, recover, retire
 from dbt_trickle.run.commit import run_steps
@@ -62,9 +62,12 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...], unde
         suspended_by=None,
     )
     if decision.work is Work.LOAD:
+        # What was measured was another query's, or over other sources.
+        state = replace(state, measured=(), fulls_chosen=0, patience=0)
         state = replace(state, storage_path=guard.path_of(here.session, storage))
         state = retire.retire(state, _generations(here), now)
     else:
+        state = _measured(here, decision, state)
         state, described = update_docs(here, replace(state, docs=base.docs))
         done += described
     return _done(here, decision, marker, base, state, (commit.rows_written, base.rows), done)
@@ -94,13 +97,19 @@ def bring_in(
         last_diff_ms=sum(here.phases.spent.values()),
         suspended_by=None,
     )
-    state = _doubted(here, base, state, commit)
+    state = _doubted(here, base, _measured(here, decision, state), commit)
     state, described = update_docs(here, replace(state, docs=base.docs))
     moved = recover.moved_rows(commit, marker)
     if not any(moved):
         # With the batch's number to note, a MERGE that changes no row commits even so.
         decision = replace(decision, action="NO_DATA", reason=f"{decision.reason}; none of its rows changed")
     return _done(here, decision, marker, base, state, moved, done + described)
+
+
+def _measured(here: Situation, decision: Decision, state: StreamTable) -> StreamTable:
+    if decision.choice is None:
+        return state
+    return cost.remembered(state, decision.choice, sum(here.phases.spent.values()))
 
 
 def _doubted(here: Situation, base: StreamTable, state: StreamTable, commit: Commit) -> StreamTable:

@@ -23,15 +23,16 @@ from rich.table import Table
 from rich.text import Text
 
 HERE = Path(__file__).resolve().parent
-CHANGED = [
-    "daily_revenue",
-    "monthly_revenue",
-    "order_lines_enriched",
-    "region_totals",
-    "top_customers",
-]
-UNCHANGED = ["category_prices"]
-ALL = sorted(CHANGED + UNCHANGED)
+# What each does when its sources change. Two have a construct that is recomputed; the report says which.
+CHANGED = {
+    "daily_revenue": "DIFFERENTIAL",
+    "monthly_revenue": "DIFFERENTIAL",
+    "order_lines_enriched": "DIFFERENTIAL",
+    "region_totals": "FULL",
+    "top_customers": "FULL",
+    "category_prices": "NO_DATA",  # its source does not
+}
+ALL = sorted(CHANGED)
 
 # A pipe has no width; the report wants some.
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
@@ -49,7 +50,7 @@ RUNS = (
     Run("Nothing has changed", dict.fromkeys(ALL, "NO_DATA")),
     Run(
         "After inserts, late rows, updates, deletes and a moved customer",
-        {**dict.fromkeys(CHANGED, "FULL"), **dict.fromkeys(UNCHANGED, "NO_DATA")},
+        CHANGED,
         change_sources=True,
     ),
     Run("Nothing has changed", dict.fromkeys(ALL, "NO_DATA")),
@@ -130,7 +131,8 @@ def add_to(report: Table, number: int, run: Run) -> list[str]:
         report.add_row(
             model,
             f"[dim]{action}[/dim]" if action == "NO_DATA" else action,
-            response.get("reason", "").replace("; ", "\n"),
+            # The whole reason says of each source how much of it changed, and how that was read.
+            response.get("reason", "").rpartition("; ")[2],
             signed("+", response.get("rows_inserted")),
             signed("−", response.get("rows_deleted")),
             f"{result['execution_time']:.1f}",

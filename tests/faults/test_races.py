@@ -129,6 +129,24 @@ def test_two_full_refreshes(world: World, expose: str, at: str) -> None:
     all_right(world, request)
 
 
+@pytest.mark.parametrize("at", ["MERGE", "DESCRIBE QUERY"])
+def test_two_differential_refreshes(world: World, at: str) -> None:
+    create_source(world)
+    request = totals(world, refresh_mode="differential")
+    world.run(request)
+    world.sql(
+        f"INSERT INTO {world.relation('orders').sql} VALUES ('west', 4)",
+        f"DELETE FROM {world.relation('orders').sql} WHERE region = 'south'",
+    )
+    barrier = threading.Barrier(2)
+    answers = at_once(*[lambda: world.run(request, session=Meeting(world.connect(), at, barrier))] * 2)
+    assert sorted(outcome.refresh.action for (outcome,) in answers) == ["DIFFERENTIAL", "NO_DATA"], answers
+    done = [(outcome.refresh.rows_inserted, outcome.refresh.rows_deleted) for (outcome,) in answers]
+    assert sorted(done) == [(0, 0), (1, 1)]
+    assert world.states()[request.pgt_id].batch == 2
+    all_right(world, request)
+
+
 @pytest.mark.parametrize(
     ("expose", "at"),
     [

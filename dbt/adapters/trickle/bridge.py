@@ -18,7 +18,7 @@ from dbt_common.exceptions import DbtBaseException
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import EnvironmentProblem, TrickleError
 from dbt_trickle.names import Relation
-from dbt_trickle.run.request import dbt_target
+from dbt_trickle.run.request import Request, dbt_target
 from dbt_trickle.run.session import Session
 
 
@@ -98,6 +98,46 @@ class Project:
         nodes = self._parse().nodes.values()
         return {self.schema, *(str(node.schema) for node in nodes if node.resource_type == "model")}
 
+    def request(self, model: Model) -> Request:
+        """What dbt would ask of the engine for it now."""
+        from dbt.adapters.trickle import requests
+
+        manifest = self._parse()
+        answer = self._dbt("--log-level", "none", "--quiet", "compile", "--select", model.selector, manifest=manifest)
+        if not answer.success:
+            told = answer.exception or "; ".join(str(r.message) for r in answer.result if r.message)
+            raise EnvironmentProblem(
+                "TRK-410", f"dbt cannot compile {model.public}: {told}", remedy="See `dbt compile`."
+            )
+        manifest.build_flat_graph()
+        node = manifest.flat_graph["nodes"][model.unique_id]
+        with _user_errors(), self._adapter.connection_named("trickle"):
+            existing = self._adapter.get_relation(None, model.public.schema, model.public.identifier)
+            query = self._query(manifest, node)
+        return requests.request(
+            node,
+            query,
+            manifest.flat_graph,
+            existing=str(existing.type) if existing is not None else None,
+            sampled=False,
+            full_refresh=False,
+            project=self.name,
+            dbt_target=self.dbt_target,
+            settings=self.settings,
+        )
+
+    def _query(self, manifest: Any, node: Any) -> str:
+        """As the materialization makes it: with a contract, inside of the contract's columns."""
+        from dbt.context.providers import generate_runtime_macro_context
+
+        compiled = str(node["compiled_code"])
+        if not (node["config"].get("contract") or {}).get("enforced"):
+            return compiled
+        self._adapter.set_macro_resolver(manifest)
+        self._adapter.set_macro_context_generator(generate_runtime_macro_context)
+        own, sql = {"model": node}, {"sql": compiled}
+        return str(self._adapter.execute_macro("get_select_subquery", context_override=own, kwargs=sql))
+
     def run(self, models: Sequence[Model], full_refresh: bool) -> list[Result]:
         """dbt's own run of these stream tables, silent on the console (its log file has all of it)."""
         flags = ["--full-refresh"] if full_refresh else []
@@ -114,13 +154,13 @@ class Project:
             )
         return answer.result
 
-    def _dbt(self, *args: str) -> Any:
+    def _dbt(self, *args: str, manifest: Any = None) -> Any:
         from dbt.cli.main import dbtRunner
 
         where = ["--project-dir", self._config.project_root, "--target", self.target]
         if self._config.args.profiles_dir:
             where += ["--profiles-dir", self._config.args.profiles_dir]
-        return dbtRunner().invoke([*args, *where])
+        return dbtRunner(manifest=manifest).invoke([*args, *where])
 
 
 def _told(result: Any) -> Result:

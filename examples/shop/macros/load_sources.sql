@@ -4,27 +4,27 @@
   {%- set statements = [
     "create schema if not exists " ~ raw,
 
-    "create or replace table " ~ raw ~ ".customers using delta as
+    "create or replace table " ~ raw ~ ".customers using delta tblproperties (delta.enableChangeDataFeed = true) as
      select id as customer_id,
             concat('customer ', id) as name,
             element_at(array('north', 'south', 'east', 'west'), cast(id % 4 + 1 as int)) as region
      from range(1, 201)",
 
-    "create or replace table " ~ raw ~ ".products using delta as
+    "create or replace table " ~ raw ~ ".products using delta tblproperties (delta.enableChangeDataFeed = true) as
      select id as product_id,
             concat('product ', id) as name,
             element_at(array('tea', 'coffee', 'cups'), cast(id % 3 + 1 as int)) as category,
             cast(2 + id * 0.75 as decimal(10, 2)) as list_price
      from range(1, 41)",
 
-    "create or replace table " ~ raw ~ ".orders using delta as
+    "create or replace table " ~ raw ~ ".orders using delta tblproperties (delta.enableChangeDataFeed = true) as
      select id as order_id,
             1 + pmod(xxhash64(id), 200) as customer_id,
             timestamp'2026-01-01 08:00:00' + make_interval(0, 0, 0, cast(id % 90 as int), cast(id % 10 as int)) as ordered_at,
             if(id % 25 = 0, 'cancelled', 'placed') as status
      from range(1, 5001)",
 
-    "create or replace table " ~ raw ~ ".order_lines using delta as
+    "create or replace table " ~ raw ~ ".order_lines using delta tblproperties (delta.enableChangeDataFeed = true) as
      select o.id as order_id,
             l.id as line,
             1 + pmod(xxhash64(o.id, l.id), 40) as product_id,

@@ -89,7 +89,7 @@ class TestLifecycle:
         shop.write("shown.sql", model("select id from {{ source('shop', 'orders') }}", expose="table"))
         shop.step(
             {
-                "over_views": ("FULL", "inner_view was replaced"),
+                "over_views": ("REINITIALIZE", "inner_view was replaced"),
                 "switching": EDITED,
                 "shown": EDITED,
                 "downstream": SAME,

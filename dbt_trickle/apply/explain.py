@@ -1,0 +1,68 @@
+"""How the change of each operator is worked out, and what tells the output's rows apart, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+from dbt_trickle.apply.shape import Shape
+from dbt_trickle.errors import TrickleBug
+from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan
+from dbt_trickle.tree.identity import grouped
+from dbt_trickle.tree.printed import line
+
+
+@dataclass(frozen=True)
+class Line:
+    """`depth`: how far below the root."""
+
+    depth: int
+    operator: str
+    strategy: str
+
+
+def lines(shape: Shape) -> tuple[Line, ...]:
+    top = grouped(shape.tree) if shape.identity.by_groups else None
+    return tuple(_lines(shape.tree, shape, top, 0))
+
+
+def identity(shape: Shape) -> str:
+    if shape.identity.key is None:
+        return shape.identity.why
+    names = ", ".join(shape.columns[position].name for position in shape.identity.key)
+    return f"{names} ({shape.identity.why})" if names else "there is one row"
+
+
+def _lines(operator: Operator, shape: Shape, top: Aggregate | None, depth: int) -> list[Line]:
+    strategy = _strategy(operator)
+    if operator is top:
+        strategy = "its touched groups are computed anew" if shape.groups is None else "brought forward from kept state"
+        strategy += f": {shape.why}" if shape.why else ""
+    below = [each for child in operator.inputs for each in _lines(child, shape, top, depth + 1)]
+    return [Line(depth, line(operator), strategy), *below]
+
+
+@singledispatch
+def _strategy(operator: Operator) -> str:
+    raise TrickleBug(f"{type(operator).__name__} cannot be explained")
+
+
+@_strategy.register
+def _(operator: Scan) -> str:
+    return "its changed rows, of these columns"
+
+
+@_strategy.register(Filter)
+@_strategy.register(Project)
+def _(operator: Operator) -> str:
+    return "of the changed rows"
+
+
+@_strategy.register
+def _(operator: InnerJoin) -> str:
+    return "changes of the left with the right as it is, changes of the right with the left as it was"
+
+
+@_strategy.register
+def _(operator: Aggregate) -> str:
+    return "its touched groups, as they were and as they are"

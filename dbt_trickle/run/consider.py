@@ -1,0 +1,187 @@
+"""What a refresh would do now: facts gathered, and decided upon. Nothing is changed by considering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dbt_trickle import sql
+from dbt_trickle.catalog import events
+from dbt_trickle.catalog.events import Event
+from dbt_trickle.catalog.state import Column, Refresh, StreamTable, Unversioned
+from dbt_trickle.errors import ModelError, WarehouseError
+from dbt_trickle.formats.base import Frontier
+from dbt_trickle.plan.decide import Decision, Facts, Work, decide, instead
+from dbt_trickle.run import guard, recover
+from dbt_trickle.run.columns import describe_query
+from dbt_trickle.run.differential import Differential, differential
+from dbt_trickle.run.guard import Storage
+from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.request import Request
+from dbt_trickle.run.session import Session
+from dbt_trickle.run.situation import Phases, Situation
+from dbt_trickle.run.sources import PinnedQuery
+from dbt_trickle.run.understand import Understood, understand
+from dbt_trickle.tree import fingerprint
+
+
+@dataclass(frozen=True)
+class Considered:
+    """`understood`: none where so much need not be known; `statement`: of a differential refresh."""
+
+    here: Situation
+    decision: Decision
+    columns: tuple[Column, ...] = ()
+    understood: Understood | None = None
+    statement: Differential | None = None
+
+
+def consider(request: Request, session: Session, run: Invocation, row: Refresh) -> Considered:
+    """`row`: the row of the history that an outcome would complete."""
+    here = _look(request, session, run, row)
+    decision = decide(here.facts)
+    if decision.work is Work.NOTHING:
+        return Considered(here, decision)
+    here, columns = with_columns(here)
+    if decision.work is Work.PLACEHOLDER:
+        return Considered(here, decision, columns)
+    decision = _reload_on_other_columns(decision, here, columns)
+    understood = understand(here, columns, anew=decision.work is Work.LOAD)
+    here.phases.lap("understand")
+    statement = None
+    if decision.work in (Work.DELTA, Work.OVERWRITE):
+        decision, statement = _by_what_changed(here, decision, understood)
+        here.phases.lap("decide")
+        if decision.work is Work.LOAD:
+            understood = understand(here, columns, anew=True)
+    if decision.work is not Work.NOTHING and statement is None:
+        _require_maintainable(here, understood)
+    return Considered(here, decision, columns, understood, statement)
+
+
+def _by_what_changed(
+    here: Situation, decision: Decision, understood: Understood
+) -> tuple[Decision, Differential | None]:
+    """What is done, and the statement where it is a differential refresh."""
+    config, before = here.request.config, here.before
+    if understood.shape is None and decision.work is Work.DELTA:
+        decision = instead(config, Decision("FULL", f"{decision.reason}; {understood.reason}", Work.OVERWRITE))
+    if before is not None and understood.mark != before.engine.get("mark", ""):
+        # The mode was changed, or the query is understood otherwise than when it was loaded.
+        lacks = "lacks what differential refreshes go on from"
+        holds = "holds what only differential refreshes need"
+        reason = f"{decision.reason}; its storage {holds if understood.shape is None else lacks}"
+        return Decision("REINITIALIZE", reason, Work.LOAD), None
+    if decision.work is not Work.DELTA or understood.shape is None:
+        return decision, None
+    found = differential(here, understood.shape, decision.reason)
+    if isinstance(found, Decision):
+        return instead(config, found), None
+    return replace(decision, reason=found.reason, choice=found.choice), found
+
+
+def _require_maintainable(here: Situation, understood: Understood) -> None:
+    """At the first load already: later it would be an error in the middle of the night."""
+    if here.request.config.refresh_mode == "differential" and understood.shape is None:
+        raise ModelError(
+            "TRK-203",
+            f"`refresh_mode: differential`, but it can only be recomputed: {understood.reason}",
+            remedy="Use `refresh_mode: auto`, which recomputes where it must and says why, or change the query.",
+        )
+
+
+def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> Situation:
+    """What the first decision rests on. Where no source moved, no more is asked than this; a refresh asks on."""
+    phases = Phases()
+    before = run.state(request.pgt_id)
+    query = sql.without_terminator(request.query)
+    _require_other_sources(request, query)
+    meaning = run.meaning(session)
+    known: Frontier = dict(before.frontier) if before is not None else {}
+    pinned = run.sources.pin_query(session, query, meaning, known)
+    _require_deterministic(request, pinned)
+    phases.lap("sources")
+    stored = _stored(request, session, run, before)
+    before = stored.state if stored is not None else before
+    phases.lap("storage")
+    facts = Facts(
+        config=request.config,
+        state=before,
+        fingerprint=fingerprint.of(query, request.relations, meaning),
+        layout=request.layout,
+        frontier=pinned.frontier,
+        unversioned=tuple(map(str, pinned.unversioned)),
+        public_is_ours=request.existing is not None,
+        sampled=request.sampled,
+        full_refresh=request.full_refresh,
+        previous_storage_missing=stored is not None and stored.missing,
+        storage_touched=stored.touched if stored is not None else "",
+    )
+    row = replace(row, start_time=phases.started)
+    return Situation(request, session, run, row, before, pinned, facts, run.clock(), phases)
+
+
+def with_columns(here: Situation) -> tuple[Situation, tuple[Column, ...]]:
+    """The output's columns. Where only the pinned text does not compile, the user's own runs, and says so."""
+    request, session, pinned = here.request, here.session, here.pinned
+    try:
+        return here, describe_query(session, pinned.text, request)
+    except WarehouseError as problem:
+        query = sql.without_terminator(request.query)
+        if query == pinned.text:
+            raise
+        columns = describe_query(session, query, request)
+        reason = Unversioned(f"with pinned sources it does not compile: {problem.what}")
+        own = replace(pinned, text=query, unversioned=(*pinned.unversioned, reason))
+        return replace(here, pinned=own), columns
+
+
+def _stored(request: Request, session: Session, run: Invocation, before: StreamTable | None) -> Storage | None:
+    """What became of its storage since the last run; nothing is asked where it does not matter."""
+    suspended = request.config.status == "suspended" or (before is not None and before.suspended_by == "USER")
+    if (
+        before is None
+        or not before.is_populated
+        or request.sampled
+        or (suspended and request.config.status != "active")
+    ):
+        return None
+    if request.existing != before.expose:
+        # dbt's cache shows something else under the public name than we left there.
+        return Storage(before, missing=recover.last_marked(session, before.storage, before.pgt_id) is None)
+    stored = guard.look(session, before, run.listed(before.pgt_id))
+    if stored.foreign is None or stored.foreign.version == before.foreign_version:
+        return stored
+    told = replace(before, foreign_version=stored.foreign.version)
+    payload = {"operation": stored.foreign.operation, "version": stored.foreign.version}
+    run.note(told, Event(events.EXTERNAL_WRITE, before.pgt_id, run.clock(), request.name, payload))
+    return replace(stored, state=told)
+
+
+def _require_other_sources(request: Request, query: str) -> None:
+    found = sql.analyse(query)
+    own = {request.public.key, f"spark_catalog.{request.public.key}"}
+    if isinstance(found, sql.Analysis) and any(".".join(ref.parts).lower() in own for ref in found.tables):
+        raise ModelError(
+            "TRK-210",
+            "its query reads the stream table itself",
+            remedy="A stream table is a function of its sources: leave `{{ this }}` out; there is no "
+            "is_incremental() to write.",
+        )
+
+
+def _require_deterministic(request: Request, pinned: PinnedQuery) -> None:
+    if pinned.volatile and request.config.volatile_functions == "reject":
+        raise ModelError(
+            "TRK-204",
+            f"{', '.join(pinned.volatile)}: its value changes although no source does, so the content "
+            "could not be told from a stale one",
+            remedy="Leave it out (dbt tests and views may use it), or set `volatile_functions: full` to "
+            "recompute on every run.",
+        )
+
+
+def _reload_on_other_columns(decision: Decision, here: Situation, columns: tuple[Column, ...]) -> Decision:
+    """`select *` over a source that got another column: the text is the same, the table is not."""
+    if decision.work in (Work.OVERWRITE, Work.DELTA) and here.before is not None and here.before.columns != columns:
+        return Decision("REINITIALIZE", f"its columns changed; {decision.reason}", Work.LOAD)
+    return decision

@@ -1,0 +1,102 @@
+"""What the next run would do with a stream table, and how it is maintained; nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dbt_trickle.apply import explain
+from dbt_trickle.apply.explain import Line
+from dbt_trickle.apply.shape import Shape
+from dbt_trickle.catalog.state import Refresh
+from dbt_trickle.errors import TrickleError
+from dbt_trickle.plan.decide import Work
+from dbt_trickle.run.consider import Considered, consider, with_columns
+from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.request import Request
+from dbt_trickle.run.session import Session
+from dbt_trickle.run.situation import Situation
+from dbt_trickle.run.understand import understand
+
+
+@dataclass(frozen=True)
+class Source:
+    relation: str
+    kind: str
+    known: int | None  # the version that the stream table was computed from
+    now: int
+    read: str  # how its change is read; empty where it did not move
+
+
+@dataclass(frozen=True)
+class Explained:
+    relation: str
+    action: str
+    reason: str
+    maintained: str  # differential, or full
+    why: str  # why full
+    identity: str
+    hidden: tuple[tuple[str, str], ...]
+    operators: tuple[Line, ...]
+    sources: tuple[Source, ...]
+    last_full_ms: int | None
+    last_diff_ms: int | None
+    statement: str
+
+    def to_row(self) -> Mapping[str, Any]:
+        return asdict(self)
+
+
+def explained(request: Request, session: Session, run: Invocation) -> Explained:
+    run.load(session)
+    row = Refresh("", request.pgt_id, run.invocation_id, run.clock(), action="", status="RUNNING")
+    try:
+        found = consider(request, session, run, row)
+    except TrickleError as problem:
+        raise problem.about(request.name) from problem
+    here, state = found.here, found.here.before
+    shape, why = _understood(found)
+    return Explained(
+        request.name,
+        found.decision.action,
+        found.decision.reason,
+        "full" if shape is None else "differential",
+        why,
+        explain.identity(shape) if shape is not None else "",
+        shape.hidden if shape is not None else (),
+        explain.lines(shape) if shape is not None else (),
+        _sources(here, found.statement.captures if found.statement is not None else {}),
+        state.last_full_ms if state is not None else None,
+        state.last_diff_ms if state is not None else None,
+        _statement(found),
+    )
+
+
+def _understood(found: Considered) -> tuple[Shape | None, str]:
+    """Where nothing has to be done the query was not looked into."""
+    known = found.understood
+    if known is None:
+        here, columns = with_columns(found.here)
+        known = understand(here, columns, anew=False)
+    return known.shape, known.reason
+
+
+def _sources(here: Situation, captures: Mapping[str, str]) -> tuple[Source, ...]:
+    before = here.before.frontier if here.before is not None else {}
+    return tuple(
+        Source(
+            new.relation,
+            new.kind,
+            old.version if (old := before.get(key)) is not None else None,
+            new.version,
+            captures.get(key, ""),
+        )
+        for key, new in sorted(here.pinned.frontier.items())
+    )
+
+
+def _statement(found: Considered) -> str:
+    if found.statement is not None:
+        return found.statement.applied.sql
+    return found.here.pinned.text if found.decision.work in (Work.LOAD, Work.OVERWRITE) else ""

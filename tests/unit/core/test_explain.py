@@ -1,0 +1,28 @@
+"""Every operator can be explained: one line each, in the order and depth of the tree."""
+
+from __future__ import annotations
+
+import pytest
+from tree_cases import SOURCES, cases
+
+from dbt_trickle.apply import explain
+from dbt_trickle.apply.shape import Shape
+from dbt_trickle.catalog.state import Column
+from dbt_trickle.tree.algebra import walk
+from dbt_trickle.tree.build import build
+from dbt_trickle.tree.identity import identity
+from dbt_trickle.tree.printed import printed
+
+MAINTAINED = [case["sql"] for case in cases() if "tree" in case]
+
+
+@pytest.mark.parametrize("text", MAINTAINED)
+def test_each_operator_has_a_line(text: str) -> None:
+    built = build(text, SOURCES)
+    columns = tuple(Column(name, "int", name) for name in built.output_names)
+    shape = Shape(built.tree, columns, identity(built.tree), None, "")
+    lines = explain.lines(shape)
+    assert "\n".join("  " * each.depth + each.operator for each in lines) == printed(built.tree)
+    assert len(lines) == len(list(walk(built.tree)))
+    assert all(each.strategy for each in lines)
+    assert explain.identity(shape)
