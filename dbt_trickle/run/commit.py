@@ -67,14 +67,22 @@ def _run_commit(session: Session, step: steps.Commit) -> bool:
 
 
 def _committed(session: Session, storage: Relation, marker: Marker, ran_empty: bool) -> Commit | None:
-    """A guarded statement that was skipped looks like one that ran: the marker tells."""
+    """A guarded statement that was skipped looks like one that ran: the marker tells.
+
+    It may have been skipped for this run's own sake: when a connection is lost, the server may still finish what
+    it was doing, after this run has looked again. That is the same commit if it says the same.
+    """
     found = recover.last_marked(session, storage, marker.pgt_id)
     if ran_empty and (found is None or found[1].batch < marker.batch):
         return None  # nothing to commit: the batch is still to come
-    if found is None or (found[1].batch, found[1].run) != (marker.batch, marker.run):
+    if found is None or _same(found[1]) != _same(marker):
         raise WarehouseError(
             "TRK-303",
             f"another run has committed batch {marker.batch} of it first",
             remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
         )
     return found[0]
+
+
+def _same(marker: Marker) -> tuple[object, ...]:
+    return marker.batch, marker.run, marker.work, marker.frontier

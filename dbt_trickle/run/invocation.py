@@ -51,6 +51,7 @@ class Invocation:
     settings: ProjectSettings
     clock: Callable[[], str]
     tell: Callable[[Event], None] = lambda _: None  # dbt's log, in which an event stands once, when it happens
+    wait: Callable[[float], bool] = lambda _: True  # so many seconds; false when the run is to end meanwhile
     sources: Sources = field(init=False)
     _guard: threading.RLock = field(default_factory=threading.RLock, init=False)
     _catalog: store.Catalog | None = field(default=None, init=False)

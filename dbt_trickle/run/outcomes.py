@@ -1,17 +1,20 @@
-"""Refreshes that left the storage alone: nothing to do, or nothing that could be done."""
+"""Refreshes with nothing left to do: because of nothing to do, of a failure, or of a commit that is found done."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from dbt_trickle.catalog import events
-from dbt_trickle.catalog.state import ACTIVE, ERROR, SUSPENDED
+from dbt_trickle.catalog.state import ACTIVE, ERROR, SUSPENDED, StreamTable
 from dbt_trickle.errors import TrickleError
+from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUSPENDED_BY_USER, Decision
-from dbt_trickle.run import retire, work
+from dbt_trickle.run import recover, retire, work
 from dbt_trickle.run.invocation import Invocation, Outcome
 from dbt_trickle.run.request import Request
+from dbt_trickle.run.session import is_about_columns
 from dbt_trickle.run.situation import Situation
+from dbt_trickle.run.sources import dependencies
 
 LONGEST_MESSAGE = 2000
 
@@ -64,6 +67,32 @@ def switched_off(request: Request, run: Invocation) -> Outcome:
     return Outcome(replace(row, action="SKIP", status="SKIPPED", reason=reason, end_time=run.clock()), None)
 
 
+def committed(
+    run: Invocation, before: StreamTable | None, state: StreamTable, commit: Commit, marker: Marker
+) -> Outcome:
+    """This run's own commit, found after a failure: the storage says of it what the answer would have said."""
+    inserted, deleted = recover.moved_rows(commit, marker)
+    loaded = before is not None and before.is_populated
+    row = replace(
+        run.running(state.pgt_id),
+        action=marker.action,
+        reason=marker.reason,
+        status="COMPLETED",
+        initiated_by="DBT" if loaded else "INITIAL",
+        batch=marker.batch,
+        data_timestamp=marker.data_timestamp,
+        rows_inserted=inserted,
+        rows_deleted=deleted,
+        delta_rows=inserted + deleted,
+        frontier_from=before.frontier if before is not None else {},
+        frontier_to=marker.frontier,
+        end_time=run.clock(),
+    )
+    found = dependencies(state.pgt_id, dict(marker.frontier), state.unversioned)
+    moved = before is None or before.generation != marker.generation
+    return Outcome(row, state, found, moved=moved)
+
+
 def failed(run: Invocation, pgt_id: int, problem: TrickleError) -> Outcome:
     """The public relation goes on serving what the last good refresh left."""
     now, before = run.clock(), run.state(pgt_id)
@@ -80,5 +109,11 @@ def failed(run: Invocation, pgt_id: int, problem: TrickleError) -> Outcome:
             status=ERROR if suspended else before.status,
             suspended_by="ERRORS" if suspended else before.suspended_by,
         )
+        if before.is_populated and is_about_columns(problem):
+            state = replace(state, needs_reinit=True, reinit_reason=f"columns did not fit: {_first_line(problem)}")
     row = replace(run.running(pgt_id), action="SKIP", status="FAILED", error_message=message, end_time=now)
     return Outcome(row, state, events=events.of_failure(before, state, run.name_of(pgt_id), row, problem))
+
+
+def _first_line(problem: TrickleError) -> str:
+    return problem.what.split("\n")[0]

@@ -40,6 +40,14 @@ def last_marked(session: Session, storage: Relation, pgt_id: int) -> tuple[Commi
     return next(iter(marked_commits(session, storage, pgt_id)), None)
 
 
+def committed_by(session: Session, state: StreamTable, run: str) -> tuple[Commit, Marker] | None:
+    """What a run has committed to the storage that readers see, whether or not it was told so."""
+    if not state.is_populated:
+        return None
+    commits = marked_commits(session, state.storage, state.pgt_id)
+    return next((found for found in commits if found[1].run == run), None)
+
+
 def roll_forward(
     session: Session, change_schema: str, number: int, public: Relation, state: StreamTable | None, now: str
 ) -> StreamTable | None:
@@ -86,6 +94,10 @@ def apply_marker(state: StreamTable, storage: Relation, commit: Commit, marker: 
         last_refresh_at=commit.committed_at,
         consecutive_errors=0,
         last_error=None,
+        # It would not have been refreshed, or not like this, had these not been over with it.
+        needs_reinit=False,
+        reinit_reason=None,
+        suspended_by=None,
     )
 
 

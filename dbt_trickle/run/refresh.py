@@ -6,23 +6,20 @@ from dataclasses import replace
 
 from dbt_trickle.catalog import events
 from dbt_trickle.catalog.state import StreamTable
-from dbt_trickle.errors import TrickleBug, TrickleError, WarehouseError
+from dbt_trickle.errors import TrickleBug, TrickleError
 from dbt_trickle.plan.decide import Decision, Work
-from dbt_trickle.run import outcomes, work
+from dbt_trickle.run import attempts, outcomes, work
 from dbt_trickle.run.consider import consider
 from dbt_trickle.run.invocation import Invocation, Outcome
 from dbt_trickle.run.request import Request
-from dbt_trickle.run.session import Session, is_conflict
-
-# Of two runs at once, the slower one looks again; a third time only if yet another one came between.
-ATTEMPTS = 3
+from dbt_trickle.run.session import Session
 
 
 def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     """Every outcome is remembered for the catalog, a failure too; then the failure goes on to dbt."""
     before = run.state(request.pgt_id)
     try:
-        outcome = _with_others(request, session, run)
+        outcome = attempts.until_done(request, session, run, _refresh)
     except TrickleError as problem:
         fail(run, request.pgt_id, problem)
         raise problem.about(request.name) from problem
@@ -44,19 +41,6 @@ def _with_events(outcome: Outcome, request: Request, before: StreamTable | None)
 
 def fail(run: Invocation, pgt_id: int, problem: TrickleError) -> None:
     run.finish(outcomes.failed(run, pgt_id, problem))
-
-
-def _with_others(request: Request, session: Session, run: Invocation) -> Outcome:
-    """Where another run was faster, this one goes on from what that run has committed."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return _refresh(request, session, run)
-        except WarehouseError as problem:
-            if not is_conflict(problem):
-                raise
-        if (state := run.look_again(session, request.pgt_id, request.public)) is not None:
-            request = replace(request, existing=state.expose)
-    return _refresh(request, session, run)
 
 
 def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from dbt_trickle.errors import WarehouseError
+from dbt_trickle.errors import TrickleError, WarehouseError
 
 
 class Session(Protocol):
     def execute(self, sql: str) -> None:
-        """Runs a statement; raises WarehouseError (TRK-301) with what a person can act on."""
+        """Runs a statement; raises WarehouseError with what a person can act on.
+
+        TRK-301 is what the server answered. TRK-306 is no answer: the next statement is sent over a new
+        connection, which knows none of the old one's settings.
+        """
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         """Runs a query and fetches its (few) rows."""
@@ -44,6 +48,7 @@ CONFLICTS = (
     "DELTA_CONCURRENT",
     "DELTA_METADATA_CHANGED",
     "DELTA_PROTOCOL_CHANGED",
+    "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS",
     "DELTA_TABLE_ALREADY_EXISTS",
     "TABLE_OR_VIEW_ALREADY_EXISTS",
     "SCHEMA_ALREADY_EXISTS",
@@ -58,9 +63,49 @@ CONFLICTS = (
 )
 
 
-def is_conflict(problem: WarehouseError) -> bool:
+def is_conflict(problem: TrickleError) -> bool:
     """Somebody else was faster; what they did is there now, so that looking again helps."""
     return problem.code == "TRK-303" or any(word in problem.what for word in CONFLICTS)
+
+
+def is_lost(problem: TrickleError) -> bool:
+    """The server is away, or was. Whether it has done what it was asked last, its answer does not tell any more."""
+    return problem.code == "TRK-306"
+
+
+# What the databases below a Hive metastore say of a lock that was not to be had in time: Derby, MySQL, PostgreSQL;
+# and the client of a metastore that takes no connection.
+BUSY = (
+    "A lock could not be obtained",
+    "Lock wait timeout exceeded",
+    "Deadlock found when trying to get lock",
+    "deadlock detected",
+    "could not serialize access",
+    "Could not connect to meta store",
+    "Error communicating with the metastore",
+)
+
+
+def is_busy(problem: TrickleError) -> bool:
+    return any(word in problem.what for word in BUSY)
+
+
+# A storage, or a source's feed, has not the columns that a statement was made for.
+OTHER_COLUMNS = (
+    "DELTA_METADATA_MISMATCH",
+    "DELTA_FAILED_TO_MERGE_FIELDS",
+    "DELTA_MERGE_INCOMPATIBLE_DATATYPE",
+    "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
+    "DELTA_SCHEMA_NOT_CONSISTENT_WITH_TARGET",
+    "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
+    "INCOMPATIBLE_DATA_FOR_TABLE",
+    "INSERT_COLUMN_ARITY_MISMATCH",
+)
+
+
+def is_about_columns(problem: TrickleError) -> bool:
+    """To bring in changes would fail again; to load anew would not."""
+    return isinstance(problem, WarehouseError) and any(word in problem.what for word in OTHER_COLUMNS)
 
 
 # What Spark and Delta say when a version's files, or its log, have been removed.

@@ -57,9 +57,6 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...], unde
         recover.apply_marker(base, storage, commit, marker),
         updated_at=now,
         last_full_ms=sum(here.phases.spent.values()),
-        needs_reinit=False,
-        reinit_reason=None,
-        suspended_by=None,
     )
     if decision.work is Work.LOAD:
         # What was measured was another query's, or over other sources.
@@ -95,7 +92,6 @@ def bring_in(
         recover.apply_marker(base, base.storage, commit, marker),
         updated_at=here.run.clock(),
         last_diff_ms=sum(here.phases.spent.values()),
-        suspended_by=None,
     )
     state = _doubted(here, base, _measured(here, decision, state), commit)
     state, described = update_docs(here, replace(state, docs=base.docs))

@@ -71,6 +71,16 @@ class TrickleConnectionManager(SparkConnectionManager):
                 raise FailedToConnectError(str(problem)) from problem
         return connection
 
+    def renew(self) -> None:
+        """The thread's connection is broken: its next statement opens another one."""
+        broken = self.get_thread_connection()
+        try:
+            self.close(broken)
+        except Exception as problem:  # noqa: BLE001 - whatever a broken connection says when it is closed
+            logger.debug(f"The lost connection {broken.name} could not be closed: {problem}")
+        self.clear_thread_connection()
+        self.set_connection_name(broken.name)
+
     @contextmanager
     def exception_handler(self, sql: str) -> Generator[None, None, None]:
         try:

@@ -10,7 +10,13 @@ from zoneinfo import ZoneInfo
 from dbt.adapters.spark.connections import SparkConnectionMethod
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.trickle.lost import is_lost
 from dbt_trickle.errors import TrickleError, WarehouseError
+
+_AWAY = (
+    "What was committed is complete, and the next run goes on from there. Look at the server; `trickle doctor` tries "
+    "the connection."
+)
 
 if TYPE_CHECKING:
     from dbt.adapters.trickle.impl import TrickleAdapter
@@ -31,7 +37,10 @@ class AdapterSession:
 
     def _fetch(self, sql: str) -> tuple[list[str], Sequence[Any]]:
         cursor = self._run(sql)
-        return [column[0] for column in cursor.description or ()], cursor.fetchall() or ()
+        try:
+            return [column[0] for column in cursor.description or ()], cursor.fetchall() or ()
+        except DbtRuntimeError as problem:
+            raise self._told(problem) from problem
 
     def _run(self, sql: str) -> Any:
         if not sql.startswith(("SET ", "RESET ")):  # Spark takes what follows these words literally
@@ -39,11 +48,15 @@ class AdapterSession:
         try:
             _, cursor = self._connections.add_query(sql, auto_begin=False)
         except DbtRuntimeError as problem:
-            cause = problem.__cause__
-            if isinstance(cause, TrickleError):
-                raise cause from None
-            raise WarehouseError("TRK-301", str(problem.msg)) from problem
+            raise self._told(problem) from problem
         return cursor
+
+    def _told(self, problem: DbtRuntimeError) -> TrickleError:
+        if not self._embedded and is_lost(problem):
+            self._connections.renew()
+            return WarehouseError("TRK-306", f"no answer from the Spark server: {problem.msg}", remedy=_AWAY)
+        cause = problem.__cause__
+        return cause if isinstance(cause, TrickleError) else WarehouseError("TRK-301", str(problem.msg))
 
     def _aware(self, value: Any) -> Any:
         """PySpark tells times in this process's zone, a server in its session's; neither says so."""

@@ -48,6 +48,7 @@ class TrickleAdapter(SparkAdapter):
         super().__init__(config, mp_context)
         self._invocation: Invocation | None = None
         self._guard = threading.Lock()
+        self._cancelled = threading.Event()
 
     # --- the materialization's calls --------------------------------------------------------
 
@@ -199,6 +200,10 @@ class TrickleAdapter(SparkAdapter):
         finally:
             super().cleanup_connections()
 
+    def cancel_open_connections(self) -> Any:
+        self._cancelled.set()
+        return super().cancel_open_connections()
+
     # --- inside --------------------------------------------------------------------------------
 
     def _run(self) -> Invocation:
@@ -206,8 +211,13 @@ class TrickleAdapter(SparkAdapter):
         with self._guard:
             current = get_invocation_id()
             if self._invocation is None or self._invocation.invocation_id != current:
-                self._invocation = Invocation(current, self.trickle_settings(), now, _tell)
+                self._cancelled.clear()
+                self._invocation = Invocation(current, self.trickle_settings(), now, _tell, self._wait)
             return self._invocation
+
+    def _wait(self, seconds: float) -> bool:
+        """Before another attempt; none is made after Ctrl-C."""
+        return not self._cancelled.wait(seconds)
 
     def trickle_settings(self) -> configuration.ProjectSettings:
         declared = self.config.vars.to_dict() if hasattr(self.config, "vars") else {}

@@ -1,0 +1,40 @@
+"""Which failures of a refresh pass by themselves, and how long that is waited for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from zlib import crc32
+
+from dbt_trickle.errors import TrickleError
+from dbt_trickle.run.session import is_busy, is_conflict, is_lost
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Each wait is twice the one before it, up to the longest; `failures` is one after the first."""
+
+    first: float
+    longest: float
+    attempts: int
+
+    def wait(self, failures: int, chance: float) -> float | None:
+        """Seconds; none when it was tried often enough. Half of it is chance, or two that met would meet again."""
+        if failures >= self.attempts:
+            return None
+        whole = min(self.longest, self.first * 2.0 ** (failures - 1))
+        return whole * (0.5 + chance / 2)
+
+
+# Another run was faster: what it did is there at once.
+CONFLICT = Backoff(first=0.2, longest=2.0, attempts=5)
+# A server that is started anew, or a metastore under load: half a minute at most.
+AWAY = Backoff(first=1.0, longest=16.0, attempts=6)
+
+
+def pause(problem: TrickleError, failures: int, who: str) -> float | None:
+    """How long to wait before the next attempt; none where another attempt would only fail again.
+
+    `who` stands for chance: two runs that failed together do not wait equally long.
+    """
+    kind = CONFLICT if is_conflict(problem) else AWAY if is_lost(problem) or is_busy(problem) else None
+    return kind.wait(failures, crc32(f"{who} {failures}".encode()) / 2**32) if kind is not None else None

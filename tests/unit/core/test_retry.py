@@ -1,0 +1,190 @@
+"""What passes by itself is waited for, not too long; and no commit is made twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dbt_trickle.catalog import store, tables
+from dbt_trickle.catalog.state import Refresh, StreamTable
+from dbt_trickle.config import ProjectSettings, StreamTableConfig
+from dbt_trickle.errors import TrickleError, WarehouseError
+from dbt_trickle.formats.base import Marker, SourceVersion
+from dbt_trickle.names import Relation
+from dbt_trickle.run import refresh as refreshing
+from dbt_trickle.run import retry
+from dbt_trickle.run.invocation import Invocation, Outcome, Planned
+from dbt_trickle.run.request import Request
+from dbt_trickle.run.retry import AWAY, CONFLICT, Backoff
+
+PUBLIC = Relation.of("shop", "totals")
+TABLE = StreamTable(
+    5, "shop", "totals", "model.shop.totals", "changes.st_5_g1", 1, is_populated=True, status="ACTIVE", batch=3, rows=7
+)
+REQUEST = Request(5, TABLE.dbt_unique_id, PUBLIC, "select 1", "select 1", StreamTableConfig(), existing="view")
+ORDERS = SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 9, "then")
+BEATEN = WarehouseError("TRK-303", "another run has committed batch 4 of it first")
+LOST = WarehouseError("TRK-306", "no answer from the Spark server")
+BUSY = WarehouseError("TRK-301", "MetaException(message:A lock could not be obtained within the time requested)")
+WRONG = WarehouseError("TRK-301", "[DIVIDE_BY_ZERO] Division by zero.")
+NO_FIT = WarehouseError("TRK-301", "[DELTA_METADATA_MISMATCH] A metadata mismatch was detected.\nTable schema: …")
+
+
+@pytest.mark.parametrize("backoff", [CONFLICT, AWAY])
+@pytest.mark.parametrize("chance", [0.0, 0.999])
+def test_each_wait_is_longer_and_all_of_them_are_bounded(backoff: Backoff, chance: float) -> None:
+    waits = [backoff.wait(failures, chance) for failures in range(1, backoff.attempts)]
+    assert waits == sorted(waits)
+    assert all(wait is not None and wait <= backoff.longest for wait in waits)
+    assert sum(wait or 0 for wait in waits) <= (3.0 if backoff is CONFLICT else 31.0), "docs/operations.md says so"
+    assert backoff.wait(backoff.attempts, chance) is None
+
+
+def test_two_that_met_do_not_meet_again() -> None:
+    waits = {retry.pause(BEATEN, 1, f"run {number}") for number in range(20)}
+    assert len(waits) == 20
+    assert all(wait is not None and 0.1 <= wait <= 0.2 for wait in waits)
+
+
+@pytest.mark.parametrize(("problem", "passes"), [(BEATEN, True), (LOST, True), (BUSY, True), (WRONG, False)])
+def test_what_passes_by_itself(problem: WarehouseError, passes: bool) -> None:
+    assert (retry.pause(problem, 1, "run") is not None) == passes
+
+
+class Warehouse:
+    """A view over the first generation, and what the storage says of its commits."""
+
+    def __init__(self) -> None:
+        self.markers: list[Marker] = []
+
+    def execute(self, sql: str) -> None:
+        """Only the catalog's appends come here."""
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        if sql.startswith("DESCRIBE TABLE EXTENDED"):
+            return [{"col_name": "View Text", "data_type": "SELECT a FROM `changes`.`st_5_g1`"}]
+        if sql.startswith("DESCRIBE HISTORY"):
+            return [
+                {
+                    "version": marker.batch,
+                    "timestamp": "2026-01-01T00:00:00+00:00",
+                    "operation": "MERGE",
+                    "userMetadata": marker.to_json(),
+                    "operationMetrics": {"numTargetRowsInserted": "2", "numTargetRowsDeleted": "1"},
+                }
+                for marker in reversed(self.markers)
+            ]
+        return []
+
+
+class Attempts:
+    """Refreshes that fail in turn; the last one ends well."""
+
+    def __init__(self, *problems: TrickleError | None) -> None:
+        self.problems = list(problems)
+        self.requests: list[Request] = []
+        self.waits: list[float] = []
+        self.warehouse = Warehouse()
+        self.goes_on = True
+        self.run = Invocation("mine", ProjectSettings(), lambda: "now", wait=self.wait)
+        self.run._catalog = store.Catalog(tables.SCHEMA_VERSION, {5: TABLE})
+        self.run._states = {5: TABLE}
+        self.run.open(self.warehouse, [Planned(5, "r", PUBLIC)])
+
+    def wait(self, seconds: float) -> bool:
+        self.waits.append(seconds)
+        return self.goes_on
+
+    def attempt(self, request: Request, session: object, run: Invocation) -> Outcome:
+        self.requests.append(request)
+        problem = self.problems.pop(0) if self.problems else None
+        if problem is not None:
+            raise problem
+        return Outcome(replace(run.running(5), action="FULL", status="COMPLETED"), run.state(5))
+
+    def commits(self, run: str, batch: int) -> None:
+        marker = Marker(5, batch, 1, "DIFFERENTIAL", "orders moved", "", {"shop.orders": ORDERS}, "then", run, 7)
+        self.warehouse.markers.append(
+            replace(marker, work="merge", definition={"dbt_unique_id": TABLE.dbt_unique_id, "columns": []})
+        )
+
+    def refreshed(self, monkeypatch: pytest.MonkeyPatch) -> Refresh:
+        monkeypatch.setattr(refreshing, "_refresh", self.attempt)
+        return refreshing.refresh(REQUEST, self.warehouse, self.run).refresh
+
+
+@pytest.mark.parametrize("problem", [BEATEN, LOST, BUSY])
+def test_it_is_tried_again(problem: WarehouseError, monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(problem, problem)
+    assert attempts.refreshed(monkeypatch).status == "COMPLETED"
+    assert len(attempts.requests) == 3
+    assert len(attempts.waits) == 2
+    state = attempts.run.state(5)
+    assert state is not None
+    assert state.consecutive_errors == 0
+
+
+@pytest.mark.parametrize(("problem", "tries"), [(BEATEN, 5), (LOST, 6), (BUSY, 6), (WRONG, 1)])
+def test_what_does_not_pass_is_told_and_counted(
+    problem: WarehouseError, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = Attempts(*[problem] * 9)
+    with pytest.raises(WarehouseError, match=problem.code):
+        attempts.refreshed(monkeypatch)
+    assert len(attempts.requests) == tries
+    state = attempts.run.state(5)
+    assert state is not None
+    assert (state.consecutive_errors, state.needs_reinit) == (1, False)
+
+
+def test_ctrl_c_ends_the_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(LOST)
+    attempts.goes_on = False
+    with pytest.raises(WarehouseError, match="TRK-306"):
+        attempts.refreshed(monkeypatch)
+    assert len(attempts.requests) == 1
+
+
+def test_what_the_server_has_completed_is_not_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(LOST)
+    attempts.commits("mine", 4)
+    row = attempts.refreshed(monkeypatch)
+    assert len(attempts.requests) == 1
+    assert (row.status, row.action, row.reason, row.batch) == ("COMPLETED", "DIFFERENTIAL", "orders moved", 4)
+    assert (row.rows_inserted, row.rows_deleted, row.frontier_to) == (2, 1, {"shop.orders": ORDERS})
+    state = attempts.run.state(5)
+    assert state is not None
+    assert (state.batch, state.rows, state.frontier) == (4, 8, {"shop.orders": ORDERS})
+
+
+def test_it_is_its_own_also_where_another_run_has_gone_on_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(LOST)
+    attempts.commits("mine", 4)
+    attempts.commits("another", 5)
+    assert attempts.refreshed(monkeypatch).batch == 4
+    state = attempts.run.state(5)
+    assert state is not None
+    assert state.batch == 5
+
+
+def test_from_what_another_run_has_committed_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(BEATEN)
+    attempts.commits("another", 4)
+    attempts.refreshed(monkeypatch)
+    assert len(attempts.requests) == 2
+    state = attempts.run.state(5)
+    assert state is not None
+    assert state.batch == 4
+
+
+def test_columns_that_do_not_fit_are_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(NO_FIT)
+    with pytest.raises(WarehouseError, match="TRK-301"):
+        attempts.refreshed(monkeypatch)
+    state = attempts.run.state(5)
+    assert state is not None
+    assert state.needs_reinit
+    assert state.reinit_reason == "columns did not fit: [DELTA_METADATA_MISMATCH] A metadata mismatch was detected."
