@@ -8,21 +8,30 @@ from itertools import count
 
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.errors import TrickleBug, WarehouseError
+from dbt_trickle.plan.decide import Decision, Work, instead
 from dbt_trickle.run import outcomes, recover, retry
 from dbt_trickle.run.invocation import Invocation, Outcome
 from dbt_trickle.run.request import Request
-from dbt_trickle.run.session import Session
+from dbt_trickle.run.session import Session, is_too_old, is_vacuumed, read_old_versions
 
 Attempt = Callable[[Request, Session, Invocation], Outcome]
 
 
 def until_done(request: Request, session: Session, run: Invocation, attempt: Attempt) -> Outcome:
-    """Another run may have been faster, or the server away: that passes by itself (run/retry.py)."""
-    before = run.state(request.pgt_id)
+    """Another run may have been faster, or the server away: that passes by itself (run/retry.py).
+
+    An old version that cannot be read will not be there later either: it is done without.
+    """
+    before, old_versions = run.state(request.pgt_id), False
     for failures in count():
         try:
             return _again(request, session, run, attempt, before) if failures else attempt(request, session, run)
         except WarehouseError as problem:
+            if is_too_old(problem) and not old_versions and read_old_versions(session):
+                old_versions = True
+                continue
+            if is_vacuumed(problem) and _to_be_loaded(request, run, problem):
+                continue
             seconds = retry.pause(problem, failures + 1, f"{run.invocation_id} {request.pgt_id}")
             if seconds is None or not run.wait(seconds):
                 raise
@@ -39,3 +48,14 @@ def _again(
     if own is not None:
         return outcomes.committed(run, before, current, *own)
     return attempt(replace(request, existing=current.expose), session, run)
+
+
+def _to_be_loaded(request: Request, run: Invocation, problem: WarehouseError) -> bool:
+    """Whether the next attempt needs no old version, as this one did; an error where that is forbidden."""
+    state = run.state(request.pgt_id)
+    if state is None or not state.is_populated or state.needs_reinit:
+        return False
+    reason = f"an old version cannot be read: {problem.what.splitlines()[0]}"
+    instead(request.config, Decision("REINITIALIZE", reason, Work.LOAD))
+    run.doubt(replace(state, needs_reinit=True, reinit_reason=reason))
+    return True

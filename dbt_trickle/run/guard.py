@@ -115,6 +115,17 @@ def foreign_write(commits: Sequence[Commit], state: StreamTable) -> Commit | Non
     return None
 
 
+def doubted(session: Session, before: StreamTable, after: StreamTable) -> StreamTable:
+    """What somebody wrote after this run had looked, and before it committed, would lie hidden below the commit."""
+    if before.storage_relation != after.storage_relation or after.storage_version == before.storage_version + 1:
+        return after
+    below = [commit for commit in since(session, before) if commit.version <= after.storage_version]
+    foreign = foreign_write(below, before)
+    if foreign is None:
+        return after
+    return replace(after, needs_reinit=True, reinit_reason=Storage(before, foreign=foreign).touched)
+
+
 def since(session: Session, state: StreamTable) -> list[Commit]:
     """The history back to the commit that the catalog knows."""
     limit = FIRST_LOOK

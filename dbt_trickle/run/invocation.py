@@ -161,6 +161,11 @@ class Invocation:
             self._noted.append(event)
             self._states[state.pgt_id] = state
 
+    def doubt(self, state: StreamTable) -> None:
+        """Found out in the middle of a refresh, which begins anew with it."""
+        with self._guard:
+            self._states[state.pgt_id] = state
+
     def forget(self, number: int) -> None:
         with self._guard:
             self._states.pop(number, None)

@@ -15,7 +15,7 @@ from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Commit, Marker, frontier_json
 from dbt_trickle.names import Relation, literal
-from dbt_trickle.run import retire
+from dbt_trickle.run import guard, retire
 from dbt_trickle.run.session import Session, is_conflict, is_missing, is_not_versioned
 
 HISTORY_DEPTH = 50
@@ -68,6 +68,7 @@ def roll_forward(
     )
     # Descriptions are stored by statements after the commit: whether they were, nobody knows.
     current = replace(apply_marker(base, live, commit, marker), docs="", updated_at=now)
+    current = guard.doubted(session, base, current)
     return retire.retire(current, generations(session, change_schema, number), now)
 
 

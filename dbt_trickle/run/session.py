@@ -124,6 +124,25 @@ def is_vacuumed(problem: WarehouseError) -> bool:
     return any(word in problem.what for word in VACUUMED)
 
 
+# Delta refuses a version by its age alone (docs/decisions.md), also where all its files are there. Where they are
+# not, reading them fails: nothing is ever left out.
+_TOO_OLD = "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND"
+_ENFORCED = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+
+
+def is_too_old(problem: WarehouseError) -> bool:
+    return _TOO_OLD in problem.what
+
+
+def read_old_versions(session: Session) -> bool:
+    """From now on in this session; false where the server does not take such a setting."""
+    try:
+        session.execute(f"SET `{_ENFORCED}` = `false`")
+    except WarehouseError:
+        return False
+    return True
+
+
 def is_a_view(problem: WarehouseError) -> bool:
     return "EXPECT_TABLE_NOT_VIEW" in problem.what
 

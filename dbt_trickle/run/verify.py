@@ -19,7 +19,7 @@ from dbt_trickle.plan.steps import view_query
 from dbt_trickle.run import recover
 from dbt_trickle.run.columns import described
 from dbt_trickle.run.frozen import Frozen, Unverifiable, unverifiable
-from dbt_trickle.run.session import Session, is_vacuumed, meaning
+from dbt_trickle.run.session import Session, is_vacuumed, meaning, read_old_versions
 
 OK, DIFFERENT, NOT_VERIFIABLE, FAILED = "ok", "DIFFERENT", "not verifiable", "FAILED"
 SAMPLE = 5
@@ -91,6 +91,7 @@ def prepare(session: Session, frozen: Frozen, table: StreamTable, own_settings: 
     current, version = as_stored(session, table)
     if current.unversioned:
         raise unverifiable("; ".join(map(str, current.unversioned)))
+    read_old_versions(session)
     should = frozen.query(current, _settings(session, current, own_settings))
     has = view_query(current.columns, delta.at_version(current.storage.sql, version))
     types = _types(session, has), _types(session, should)

@@ -17,7 +17,7 @@ from dbt_trickle.capture.commits import commit_facts, nothing_changed
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.run.columns import described, names_and_types
-from dbt_trickle.run.session import Session
+from dbt_trickle.run.session import Session, is_too_old, read_old_versions
 
 # Commits that may have come since the source was pinned; when there are more, the history is asked again.
 _LATER = 8
@@ -83,7 +83,14 @@ def _history(session: Session, window: Window, limit: int) -> list[CommitFacts]:
 
 def _columns_at(session: Session, window: Window) -> tuple[tuple[str, str], ...]:
     """The columns of the old version. History does not tell of a schema that a write evolved."""
-    return described(session, f"SELECT * FROM {delta.at_version(window.relation.sql, window.old)}")
+    query = f"SELECT * FROM {delta.at_version(window.relation.sql, window.old)}"
+    try:
+        return described(session, query)
+    except WarehouseError as problem:
+        # By its age alone. Up to the window's first commit it was the newest version, so its files may all be there.
+        if not is_too_old(problem) or not read_old_versions(session):
+            raise
+    return described(session, query)
 
 
 def _log(session: Session, facts: LogFacts, location: str, partitions: Sequence[str]) -> Appended | Unlogged:

@@ -9,7 +9,7 @@ from dbt_trickle.apply.shape import load
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import Commit, Marker
+from dbt_trickle.formats.base import Marker
 from dbt_trickle.names import Relation
 from dbt_trickle.plan import cost, steps
 from dbt_trickle.plan.decide import Decision, Work
@@ -93,7 +93,7 @@ def bring_in(
         updated_at=here.run.clock(),
         last_diff_ms=sum(here.phases.spent.values()),
     )
-    state = _doubted(here, base, _measured(here, decision, state), commit)
+    state = guard.doubted(here.session, base, _measured(here, decision, state))
     state, described = update_docs(here, replace(state, docs=base.docs))
     moved = recover.moved_rows(commit, marker)
     if not any(moved):
@@ -106,16 +106,6 @@ def _measured(here: Situation, decision: Decision, state: StreamTable) -> Stream
     if decision.choice is None:
         return state
     return cost.remembered(state, decision.choice, sum(here.phases.spent.values()))
-
-
-def _doubted(here: Situation, base: StreamTable, state: StreamTable, commit: Commit) -> StreamTable:
-    """What somebody wrote after this run had looked, and before it committed, would lie hidden below the commit."""
-    if commit.version == base.storage_version + 1:
-        return state
-    foreign = guard.foreign_write(guard.since(here.session, base), base)
-    if foreign is None:
-        return state
-    return replace(state, needs_reinit=True, reinit_reason=guard.Storage(base, foreign=foreign).touched)
 
 
 def _done(

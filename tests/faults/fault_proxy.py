@@ -14,8 +14,8 @@ class Proxy:
     listener: socket.socket
     host: str
     to: int
-    has_cut: bool = False
-    _word: bytes | None = None
+    cuts: list[str] = field(default_factory=list)
+    _word: str | None = None
     _open: list[socket.socket] = field(default_factory=list)
 
     @property
@@ -23,7 +23,7 @@ class Proxy:
         return int(self.listener.getsockname()[1])
 
     def cut_behind(self, word: str) -> None:
-        self._word = word.encode()
+        self._word = word
 
     def serve(self) -> None:
         while True:
@@ -40,8 +40,9 @@ class Proxy:
         try:
             while data := source.recv(1 << 16):
                 sink.sendall(data)
-                if from_client and self._word is not None and self._word in data:
-                    self._word, self.has_cut = None, True
+                if from_client and self._word is not None and self._word.encode() in data:
+                    self.cuts.append(self._word)
+                    self._word = None
                     break
         except OSError:
             pass  # the other direction was cut

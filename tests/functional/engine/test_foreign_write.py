@@ -6,42 +6,62 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from engine_world import World
+from engine_world import Death, World
 
+from dbt_trickle.errors import WarehouseError
 from dbt_trickle.run.session import Session
 
 pytestmark = pytest.mark.spark
 
 
 class Meddled:
-    """A session beside which somebody writes to the storage, right before the statement that counts."""
+    """A session beside which somebody writes to the storage, right before the statement that counts.
 
-    def __init__(self, inner: Session, other: Session, meddle: str) -> None:
-        self.inner, self.other, self.meddle = inner, other, meddle
+    `fate`: what becomes of this session once the statement is done.
+    """
+
+    def __init__(self, inner: Session, other: Session, meddle: str, fate: BaseException | None) -> None:
+        self.inner, self.other, self.meddle, self.fate = inner, other, meddle, fate
 
     def execute(self, sql: str) -> None:
         self.inner.execute(sql)
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        if sql.startswith("MERGE"):
-            self.other.execute(self.meddle)
-        return self.inner.query(sql)
+        if not sql.startswith("MERGE"):
+            return self.inner.query(sql)
+        self.other.execute(self.meddle)
+        answer = self.inner.query(sql)
+        if self.fate is not None:
+            raise self.fate
+        return answer
 
 
 class TestForeignWrite:
-    def test_it_is_found_although_a_commit_of_ours_lies_above_it(self, world: World) -> None:
-        orders = world.relation("orders").sql
+    @pytest.mark.parametrize(
+        ("name", "fate"),
+        [("alive", None), ("lost", WarehouseError("TRK-306", "no answer")), ("dead", Death())],
+        ids=["alive", "lost", "dead"],
+    )
+    def test_it_is_found_although_a_commit_of_ours_lies_above_it(
+        self, world: World, name: str, fate: BaseException | None
+    ) -> None:
+        orders = world.relation(f"orders_{name}").sql
         world.sql(f"CREATE TABLE {orders} (id INT, amount INT) USING delta", f"INSERT INTO {orders} VALUES (1, 1)")
         query = f"SELECT id, sum(amount) AS total FROM {orders} GROUP BY id"
-        request = world.request("totals", query, refresh_mode="differential")
+        request = world.request(f"totals_{name}", query, refresh_mode="differential")
         world.run(request)
         storage = world.states()[request.pgt_id].storage.sql
         world.sql(f"INSERT INTO {orders} VALUES (1, 2)")
         meddle = f"INSERT INTO {storage} (id, total) VALUES (9, 9)"
-        (outcome,) = world.run(request, session=Meddled(world.connect(), world.connect(), meddle))
-        assert outcome.refresh.action == "DIFFERENTIAL", outcome.refresh
+        meddled = Meddled(world.connect(), world.connect(), meddle, fate)
+        if isinstance(fate, Death):
+            with pytest.raises(Death):
+                world.run(request, session=meddled)
+        else:
+            (outcome,) = world.run(request, session=meddled)
+            assert outcome.refresh.action == "DIFFERENTIAL", outcome.refresh
+            assert world.states()[request.pgt_id].needs_reinit
         assert world.rows(f"SELECT * FROM {request.public.sql}") != world.rows(query)
-        assert world.states()[request.pgt_id].needs_reinit
         (outcome,) = world.run(request)
         assert outcome.refresh.action == "REINITIALIZE"
         assert "somebody else wrote" in outcome.refresh.reason

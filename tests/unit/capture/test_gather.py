@@ -19,6 +19,7 @@ WINDOW = Window(Relation.of("shop", "orders"), 3, 5, (("id", "int"),))
 APPEND = {"operation": "WRITE", "operationParameters": {"mode": "Append"}, "engineInfo": "Apache-Spark/4.1.4"}
 UPDATE = {"operation": "UPDATE"}
 OPTIMIZE = {"operation": "OPTIMIZE"}
+TOO_OLD = "[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION] Cannot time travel beyond"
 FEED = {"delta.enableChangeDataFeed": "true"}
 
 
@@ -33,11 +34,15 @@ class Table:
         self.rows = [{"version": v, "timestamp": at(v), **o} for v, o in enumerate(operations, first)]
         self.properties = properties
         self.refuses = ""
+        self.takes_settings = False
         self.log: list[dict[str, Any]] | None = []
         self.asked: list[str] = []
 
     def execute(self, sql: str) -> None:
-        raise AssertionError(sql)
+        assert sql.startswith("SET `spark.databricks.delta.vacuum.enforceTimeTravel"), sql
+        if not self.takes_settings:
+            raise WarehouseError("TRK-301", "[CONFIG_NOT_AVAILABLE]")
+        self.refuses = ""
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         self.asked.append(sql)
@@ -121,8 +126,15 @@ def test_a_log_that_cannot_be_read_is_a_reason() -> None:
 
 def test_a_version_that_delta_does_not_give_is_gone() -> None:
     table = Table(*[APPEND] * 6, **FEED)
-    table.refuses = "[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION] Cannot time travel beyond"
+    table.refuses = TOO_OLD
     assert table.choice() == Refused(Why.GONE, "older than its retention")
+
+
+def test_a_version_that_is_only_old_is_read() -> None:
+    """It was the newest one until the window began: what it needs was not out of use for long."""
+    table = Table(*[APPEND] * 6, **FEED)
+    table.refuses, table.takes_settings = TOO_OLD, True
+    assert table.choice() == Chosen("feed", "its change feed is on")
 
 
 def test_another_failure_is_a_failure() -> None:

@@ -11,7 +11,7 @@ import pytest
 from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
-from dbt_trickle.errors import TrickleError, WarehouseError
+from dbt_trickle.errors import ModelError, TrickleError, WarehouseError
 from dbt_trickle.formats.base import Marker, SourceVersion
 from dbt_trickle.names import Relation
 from dbt_trickle.run import refresh as refreshing
@@ -30,6 +30,8 @@ BEATEN = WarehouseError("TRK-303", "another run has committed batch 4 of it firs
 LOST = WarehouseError("TRK-306", "no answer from the Spark server")
 BUSY = WarehouseError("TRK-301", "MetaException(message:A lock could not be obtained within the time requested)")
 WRONG = WarehouseError("TRK-301", "[DIVIDE_BY_ZERO] Division by zero.")
+TOO_OLD = WarehouseError("TRK-301", "[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION] Cannot.")
+GONE = WarehouseError("TRK-301", "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file.\nPath: …")
 NO_FIT = WarehouseError("TRK-301", "[DELTA_METADATA_MISMATCH] A metadata mismatch was detected.\nTable schema: …")
 
 
@@ -59,9 +61,15 @@ class Warehouse:
 
     def __init__(self) -> None:
         self.markers: list[Marker] = []
+        self.knows_settings = True
+        self.settings: list[str] = []
 
     def execute(self, sql: str) -> None:
-        """Only the catalog's appends come here."""
+        """Only the catalog's appends and one setting come here."""
+        if sql.startswith("SET "):
+            if not self.knows_settings:
+                raise WarehouseError("TRK-301", "[CONFIG_NOT_AVAILABLE]")
+            self.settings.append(sql)
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         if sql.startswith("DESCRIBE TABLE EXTENDED"):
@@ -89,6 +97,7 @@ class Attempts:
         self.waits: list[float] = []
         self.warehouse = Warehouse()
         self.goes_on = True
+        self.config = StreamTableConfig()
         self.run = Invocation("mine", ProjectSettings(), lambda: "now", wait=self.wait)
         self.run._catalog = store.Catalog(tables.SCHEMA_VERSION, {5: TABLE})
         self.run._states = {5: TABLE}
@@ -113,7 +122,7 @@ class Attempts:
 
     def refreshed(self, monkeypatch: pytest.MonkeyPatch) -> Refresh:
         monkeypatch.setattr(refreshing, "_refresh", self.attempt)
-        return refreshing.refresh(REQUEST, self.warehouse, self.run).refresh
+        return refreshing.refresh(replace(REQUEST, config=self.config), self.warehouse, self.run).refresh
 
 
 @pytest.mark.parametrize("problem", [BEATEN, LOST, BUSY])
@@ -188,3 +197,50 @@ def test_columns_that_do_not_fit_are_loaded_anew(monkeypatch: pytest.MonkeyPatch
     assert state is not None
     assert state.needs_reinit
     assert state.reinit_reason == "columns did not fit: [DELTA_METADATA_MISMATCH] A metadata mismatch was detected."
+
+
+def test_an_old_version_is_read_also_beyond_its_retention(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(TOO_OLD)
+    assert attempts.refreshed(monkeypatch).status == "COMPLETED"
+    (setting,) = attempts.warehouse.settings
+    assert "enforceTimeTravelWithinDeletedFileRetentionDuration" in setting
+    state = attempts.run.state(5)
+    assert state is not None
+    assert not state.needs_reinit
+
+
+@pytest.mark.parametrize("problems", [(GONE,), (TOO_OLD, GONE), (TOO_OLD, TOO_OLD)])
+def test_without_its_old_version_it_is_loaded_anew(
+    problems: tuple[WarehouseError, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = Attempts(*problems)
+    attempts.refreshed(monkeypatch)
+    assert len(attempts.requests) == len(problems) + 1
+    assert attempts.waits == []
+    state = attempts.run.state(5)
+    assert state is not None
+    assert state.needs_reinit, "the attempt that ended well would have reset it"
+    assert str(state.reinit_reason).startswith("an old version cannot be read: [")
+
+
+def test_a_server_may_not_take_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(TOO_OLD)
+    attempts.warehouse.knows_settings = False
+    attempts.refreshed(monkeypatch)
+    state = attempts.run.state(5)
+    assert state is not None
+    assert state.needs_reinit
+
+
+def test_files_that_a_full_refresh_needs_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(GONE, GONE)
+    with pytest.raises(WarehouseError, match="FILE_NOT_EXIST"):
+        attempts.refreshed(monkeypatch)
+
+
+def test_to_load_it_anew_may_be_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(GONE)
+    attempts.config = StreamTableConfig(refresh_mode="differential")
+    with pytest.raises(ModelError, match=r"TRK-203.*an old version cannot be read"):
+        attempts.refreshed(monkeypatch)
+    assert len(attempts.requests) == 1
