@@ -64,6 +64,7 @@ class CommitFacts:
     feed: bool | None = None  # what it set the change feed to; none: it did not
     removes_files_older_than: str | None = None  # a VACUUM's: files that were out of use by then are gone
     engine: str = ""
+    size: int = 0  # bytes that it wrote, as far as it says
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class LogFacts:
     found_at: str | None = None  # and as the table's history has it now; none: the history does not go back so far
     gone: str = ""  # why the old version cannot be read although its commit is known; empty: it was not refused
     properties: Mapping[str, str] = field(default_factory=dict)
+    size: int | None = None  # bytes of the newest version; none: neither it nor the properties were asked for
     old_columns: tuple[tuple[str, str], ...] | None = None  # none: not asked
     log: Appended | Unlogged | None = None  # none: not asked
 
@@ -100,6 +102,11 @@ class LogFacts:
         """Rows that the window's commits say they touched; none where one of them does not say."""
         counts = [0 if commit.effect is Effect.NOTHING else commit.rows for commit in self.commits]
         return None if any(count is None for count in counts) else sum(count or 0 for count in counts)
+
+    @property
+    def written(self) -> int:
+        """Bytes that the window's commits wrote where rows moved."""
+        return sum(commit.size for commit in self.commits if commit.effect is not Effect.NOTHING)
 
 
 class Capture(Protocol):

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Literal
 
 from dbt_trickle.capture.base import Appended, Effect, LogFacts, Unlogged, incomparable
-from dbt_trickle.capture.commits import FEED_PROPERTY
+from dbt_trickle.capture.table import feed_is_on
 from dbt_trickle.capture.types import same
 from dbt_trickle.errors import TrickleBug
 
@@ -42,7 +42,7 @@ class Refused:
     reason: str
 
 
-def choose(mode: Mode, facts: LogFacts) -> Chosen | Refused:
+def choose(mode: Mode, facts: LogFacts, why_log: str = "cdc_mode is log") -> Chosen | Refused:
     refused = unreadable(facts) or _not_comparable(facts) or _another_schema(facts)
     if refused is not None:
         return refused
@@ -51,7 +51,7 @@ def choose(mode: Mode, facts: LogFacts) -> Chosen | Refused:
         case "feed":
             return Refused(Why.MODE, no_feed) if no_feed else Chosen("feed", "cdc_mode is feed")
         case "log":
-            return _from_log(facts, "cdc_mode is log")
+            return _from_log(facts, why_log)
         case "auto":
             return _from_log(facts, no_feed) if no_feed else Chosen("feed", "its change feed is on")
         case _:
@@ -89,7 +89,7 @@ def without_feed(facts: LogFacts) -> str | None:
     switched = next((c for c in [*others, *facts.later] if c.feed is not None), None)
     if switched is not None:
         return f"its change feed was switched at version {switched.version}"
-    if not feed_is_on(facts):
+    if not feed_is_on(facts.properties):
         return "its change feed is off"
     if first.feed is False:
         return f"its change feed was switched at version {first.version}"
@@ -97,15 +97,15 @@ def without_feed(facts: LogFacts) -> str | None:
     return _told(breaking.effect, breaking.operation, breaking.version) if breaking else None
 
 
-def feed_is_on(facts: LogFacts) -> bool:
-    given = {key.lower(): value for key, value in facts.properties.items()}
-    return given.get(FEED_PROPERTY.lower(), "").lower() == "true"
+def only_appends(facts: LogFacts) -> bool:
+    """By the operations alone; the log itself must agree before it is read in place of the table."""
+    return _not_only_appends(facts) is None
 
 
 def needs_log(mode: Mode, facts: LogFacts) -> bool:
     """Whether the transaction log is worth reading: only then can what it says be chosen."""
     may = mode == "log" or (mode == "auto" and without_feed(facts) is not None)
-    return may and _not_only_appends(facts) is None
+    return may and only_appends(facts)
 
 
 def _from_log(facts: LogFacts, reason: str) -> Chosen:

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dbt_trickle.capture.base import CommitFacts, Effect
+from dbt_trickle.capture.table import FEED_PROPERTY
 from dbt_trickle.formats import delta
-
-FEED_PROPERTY = "delta.enableChangeDataFeed"
 
 # CHANGE COLUMN can widen a type: no row moved, but `typeof(x)` or an overflow in the query comes out otherwise.
 # FSCK drops files from the table that are not there any more, and rows with them.
@@ -29,6 +28,7 @@ _EFFECTS = {
     "RESTORE": Effect.RESTORE,
     "COPY INTO": Effect.APPEND,
 }  # fmt: skip
+_WRITTEN = ("numOutputBytes", "numTargetBytesAdded", "numAddedBytes")
 _MERGED = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
 
 
@@ -52,6 +52,7 @@ def commit_facts(row: Mapping[str, Any]) -> CommitFacts:
         feed=_feed(operation, parameters),
         removes_files_older_than=_vacuumed(operation, parameters, metrics, committed_at),
         engine=str(row.get("engineInfo") or ""),
+        size=next((int(metrics[name]) for name in _WRITTEN if name in metrics), 0),
     )
 
 

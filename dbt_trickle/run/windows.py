@@ -14,6 +14,7 @@ from dbt_trickle.capture import log
 from dbt_trickle.capture.base import Appended, CommitFacts, LogFacts, Unlogged, Window
 from dbt_trickle.capture.choose import Mode, needs_log, unreadable
 from dbt_trickle.capture.commits import commit_facts, nothing_changed
+from dbt_trickle.capture.table import table_facts
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.run.columns import described, names_and_types
@@ -47,7 +48,8 @@ def gather(session: Session, window: Window, known_at: str, mode: Mode) -> LogFa
     if unreadable(facts) or nothing_changed(facts.commits):
         return facts
     detail = session.query(delta.detail(window.relation))[0]
-    facts = replace(facts, properties=dict(delta.nested(detail.get("properties")) or {}))
+    table = table_facts(detail)
+    facts = replace(facts, properties=table.properties, size=table.size)
     try:
         facts = replace(facts, old_columns=_columns_at(session, window))
     except WarehouseError as problem:
