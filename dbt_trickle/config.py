@@ -56,6 +56,14 @@ class StreamTableConfig:
 
 
 @dataclass(frozen=True)
+class SourceSettings:
+    """What is said of a source itself, under its `meta.trickle`; none of it: the model's own holds."""
+
+    cdc_mode: str | None = None
+    enable_change_feed: bool = False
+
+
+@dataclass(frozen=True)
 class ProjectSettings:
     """The project's `trickle_…` variables, without their prefix."""
 
@@ -152,6 +160,13 @@ def schedule_seconds(schedule: str) -> int | None:
     return int(found.group(1)) * _SECONDS[found.group(2)] if found else None
 
 
+def _yes_or_no(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _Invalid("true, false")
+    return value
+
+
+_SOURCE: dict[str, _Check] = {"cdc_mode": _one_of("auto", "feed", "log"), "enable_change_feed": _yes_or_no}
 _MODEL: dict[str, _Check] = {
     "refresh_mode": _one_of("auto", "differential", "full", "immediate"),
     "schedule": _schedule,
@@ -226,6 +241,24 @@ def parse(model: str, given: Mapping[str, Any]) -> StreamTableConfig:
             remedy="Use auto, differential or full; `dbt run` after the write brings the table up to date.",
         )
     return config
+
+
+def source_settings(source: str, given: Any) -> SourceSettings:
+    """The `meta.trickle` of a source or model that is read."""
+    if not isinstance(given, Mapping):
+        raise ConfigError(
+            "TRK-102", f"`meta.trickle` of {source} is {given!r}", remedy=f"Allowed: a mapping of {', '.join(_SOURCE)}."
+        )
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        if key not in _SOURCE:
+            raise _unknown("TRK-101", f"unknown key `meta.trickle.{key}` of {source}", key, sorted(_SOURCE), None)
+        try:
+            values[key] = _SOURCE[key](value)
+        except _Invalid as allowed:
+            what = f"`meta.trickle.{key}` of {source} is {value!r}"
+            raise ConfigError("TRK-102", what, remedy=f"Allowed: {allowed}.") from None
+    return SourceSettings(**values)
 
 
 def check_schedule(config: StreamTableConfig, settings: ProjectSettings, model: str) -> None:

@@ -12,6 +12,8 @@ from dbt_trickle.errors import TrickleError
 COMPLETED, FAILED = "refresh_completed", "refresh_failed"
 REINITIALIZE, SUSPENDED = "reinitialize_needed", "auto_suspended"
 FELL_BACK, EXTERNAL_WRITE = "fell_back_to_full", "external_write"
+TRANSITION_COMPLETE, TRANSITION_FAILED = "cdc_transition_complete", "cdc_transition_failed"
+LAG_WARNING, LAG_CRITICAL = "capture_lag_warning", "capture_lag_critical"
 
 # Actions that changed what readers see.
 _REFRESHED = ("FULL", "DIFFERENTIAL", "REINITIALIZE", "ALTER")
@@ -27,7 +29,7 @@ class Event:
 
     @property
     def is_routine(self) -> bool:
-        return self.name == COMPLETED
+        return self.name in (COMPLETED, TRANSITION_COMPLETE)
 
     def __str__(self) -> str:
         told = ", ".join(f"{key}: {value}" for key, value in self.payload.items() if value not in (None, ""))

@@ -142,6 +142,16 @@ class Dependency:
     cdc_reason: str = ""
     confirmed_version: int | None = None
     transition_started_at: str | None = None
+    # Beyond the published columns: what the next run needs of it (capture/transition.py).
+    mark: str = ""
+    transition_failed: bool = False
+    retention_seconds: int | None = None  # from its commit on, so long a version of the source can be read
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Dependency:
+        known = {f.name for f in fields(cls)}
+        values = {key: value for key, value in row.items() if key in known}
+        return cls(**{**values, "columns_used": tuple(values.get("columns_used") or ())})
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class Catalog:
 
     version: int
     stream_tables: Mapping[int, StreamTable] = field(default_factory=dict)
+    dependencies: Mapping[int, tuple[Dependency, ...]] = field(default_factory=dict)
     # invocation → its stream tables and their public names
     unclosed: Mapping[str, Mapping[int, Relation]] = field(default_factory=dict)
 
@@ -41,7 +42,8 @@ class Catalog:
 
 def read_query(catalog_schema: str) -> str:
     """Everything a run must know, in one query: history and events are not read."""
-    kinds = ", ".join(literal(kind) for kind in (tables.STREAM_TABLE, tables.INVOCATION, tables.META))
+    wanted = (tables.STREAM_TABLE, tables.DEPENDENCIES, tables.INVOCATION, tables.META)
+    kinds = ", ".join(map(literal, wanted))
     return (
         f"SELECT kind, key, max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
         f"WHERE kind IN ({kinds}) GROUP BY kind, key"
@@ -51,6 +53,7 @@ def read_query(catalog_schema: str) -> str:
 def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
     version = 0
     stream_tables: dict[int, StreamTable] = {}
+    dependencies: dict[int, tuple[Dependency, ...]] = {}
     unclosed: dict[str, Mapping[int, Relation]] = {}
     for row in rows:
         if not row["payload"]:
@@ -63,6 +66,8 @@ def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
         elif row["kind"] == tables.STREAM_TABLE:
             table = StreamTable.from_row(payload)
             stream_tables[table.pgt_id] = table
+        elif row["kind"] == tables.DEPENDENCIES:
+            dependencies[int(row["key"])] = tuple(map(Dependency.from_row, payload["rows"]))
     if version > tables.SCHEMA_VERSION:
         raise WarehouseError(
             "TRK-302",
@@ -70,7 +75,7 @@ def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
             f"this one knows {tables.SCHEMA_VERSION})",
             remedy="Upgrade dbt-trickle here, or use another `trickle_catalog_schema`.",
         )
-    return Catalog(version, stream_tables, unclosed)
+    return Catalog(version, stream_tables, dependencies, unclosed)
 
 
 def append(catalog_schema: str, invocation_id: str, entries: Sequence[Entry]) -> str:

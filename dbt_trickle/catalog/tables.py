@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dbt_trickle.catalog import capture_views
 from dbt_trickle.names import Relation, literal, quote
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 JOURNAL = "pgt_journal"
 STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META = (
     "stream_table",
@@ -128,6 +129,8 @@ def upgrade_statements(catalog_schema: str) -> tuple[str, ...]:
 
 def views(catalog_schema: str) -> dict[str, str]:
     source = journal(catalog_schema).sql
+    columns = {**DEPENDENCY_COLUMNS, "retention_seconds": "BIGINT"}
+    with_retention = _typed(_newest(source, DEPENDENCIES), columns, array="rows")
 
     def at(name: str) -> str:
         return Relation.of(catalog_schema, name).sql
@@ -139,16 +142,12 @@ def views(catalog_schema: str) -> dict[str, str]:
         "pgt_events": _typed(f"SELECT payload FROM {source} WHERE kind = {literal(EVENT)}", EVENT_COLUMNS),
         "pgt_meta": f"SELECT key, max_by(payload, struct(at, seq)) AS value FROM {source} "
         f"WHERE kind = {literal(META)} GROUP BY key",
-        "pgt_change_tracking": "SELECT source, max(source_table_id) AS source_table_id, max(cdc_mode) AS cdc_mode, "
-        "min(confirmed_version) AS last_consumed_version, sort_array(collect_set(pgt_id)) AS tracked_by_pgt_ids "
-        f"FROM {at('pgt_dependencies')} GROUP BY source",
+        "pgt_change_tracking": capture_views.change_tracking(at("pgt_dependencies"), at("pgt_stream_tables")),
         "stream_tables_info": "SELECT *, "
         "unix_timestamp(current_timestamp()) - unix_timestamp(data_timestamp) AS staleness_seconds "
         f"FROM {at('pgt_stream_tables')}",
         "pg_stat_stream_tables": _statistics(at("pgt_stream_tables"), at("pgt_refresh_history")),
-        "cdc_health": "SELECT d.source, d.source_type, d.cdc_mode, d.cdc_reason, d.confirmed_version, d.pgt_id, "
-        f"t.pgt_schema, t.pgt_name, t.status FROM {at('pgt_dependencies')} d "
-        f"JOIN {at('pgt_stream_tables')} t ON t.pgt_id = d.pgt_id",
+        "cdc_health": capture_views.health(f"({with_retention})", at("pgt_stream_tables")),
     }
 
 

@@ -1,4 +1,4 @@
-"""What a refresh would do now: facts gathered, and decided upon. Nothing is changed by considering."""
+"""What a refresh would do now: facts gathered, and decided upon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dbt_trickle.catalog.state import Column, Refresh, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.plan.decide import Decision, Facts, Work, decide, instead
-from dbt_trickle.run import guard, recover
+from dbt_trickle.run import captures, feeds, guard, recover
 from dbt_trickle.run.columns import describe_query
 from dbt_trickle.run.differential import Differential, differential
 from dbt_trickle.run.guard import Storage
@@ -35,13 +35,15 @@ class Considered:
     statement: Differential | None = None
 
 
-def consider(request: Request, session: Session, run: Invocation, row: Refresh) -> Considered:
-    """`row`: the row of the history that an outcome would complete."""
+def consider(request: Request, session: Session, run: Invocation, row: Refresh, *, prepare: bool) -> Considered:
+    """`row`: the row of the history that an outcome would complete; `prepare`: sources whose change feeds the user
+    allowed to switch on get them.
+    """
     here = _look(request, session, run, row)
     decision = decide(here.facts)
     if decision.work is Work.NOTHING:
         return Considered(here, decision)
-    here, columns = with_columns(here)
+    here, columns = with_columns(feeds.ready(here, decision) if prepare else here)
     if decision.work is Work.PLACEHOLDER:
         return Considered(here, decision, columns)
     decision = _reload_on_other_columns(decision, here, columns)
@@ -117,7 +119,9 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
         storage_touched=stored.touched if stored is not None else "",
     )
     row = replace(row, start_time=phases.started)
-    return Situation(request, session, run, row, before, pinned, facts, run.clock(), phases)
+    now = run.clock()
+    found = captures.of(request, run, known, pinned, now)
+    return Situation(request, session, run, row, before, pinned, facts, now, phases, found)
 
 
 def with_columns(here: Situation) -> tuple[Situation, tuple[Column, ...]]:

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import cast
 
 from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.choose import applied
 from dbt_trickle.apply.shape import Shape
-from dbt_trickle.capture.base import Appended, Effect, LogFacts, Window
-from dbt_trickle.capture.choose import Chosen, Mode, Refused, Why, choose
-from dbt_trickle.capture.commits import nothing_changed
-from dbt_trickle.capture.difference import Difference
-from dbt_trickle.capture.feed import Feed
-from dbt_trickle.capture.log import Log
+from dbt_trickle.capture.base import Effect, LogFacts
+from dbt_trickle.capture.choose import Chosen, Refused, Why
+from dbt_trickle.capture.read import changes
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.delta.context import Context, Source, read_columns
 from dbt_trickle.errors import TrickleBug
@@ -25,7 +21,6 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.plan import cost
 from dbt_trickle.plan.decide import Decision, Work
-from dbt_trickle.run import windows
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.tree.algebra import scans
 
@@ -108,12 +103,9 @@ def _read(
         return Decision("REINITIALIZE", f"{new.relation} is read for the first time", Work.LOAD)
     if new.version <= old.version or old.table != new.table:
         return Decision("FULL", f"{new.relation} was replaced by another table", Work.OVERWRITE)
-    window = Window(new.table, old.version, new.version, read_columns(shape.tree, key))
-    mode = cast(Mode, here.request.config.cdc_mode)
-    facts = windows.gather(here.session, window, old.committed_at, mode)
-    if facts.commits and facts.found_at == old.committed_at and nothing_changed(facts.commits):
+    facts, chosen = here.captures.read(here.session, new, old, read_columns(shape.tree, key))
+    if chosen is None:
         return None
-    chosen = choose(mode, facts)
     if isinstance(chosen, Refused):
         why = f"{new.relation}: {chosen.reason}"
         if chosen.why is Why.SCHEMA:
@@ -122,25 +114,12 @@ def _read(
     return Read(key, facts, chosen)
 
 
-def _changes(read: Read) -> str:
-    window = read.facts.window
-    match read.chosen.capture:
-        case "feed":
-            return Feed().changes(window)
-        case "difference":
-            return Difference().changes(window)
-        case "log" if isinstance(read.facts.log, Appended):
-            return Log(read.facts.log).changes(window)
-        case other:
-            raise TrickleBug(f"{other} was chosen and its facts were not gathered")
-
-
 def _source(old: SourceVersion | None, new: SourceVersion, read: list[Read]) -> Source:
     mine = next((each for each in read if each.key == new.key), None)
     now = delta.read_at(new)
     if mine is None or old is None:
         return Source(now, now)
-    return Source(delta.read_at(old), now, _changes(mine), mine.facts.rows)
+    return Source(delta.read_at(old), now, changes(mine.chosen, mine.facts), mine.facts.rows)
 
 
 def _views_changed(here: Situation) -> bool:

@@ -52,7 +52,7 @@ def explained(request: Request, session: Session, run: Invocation) -> Explained:
     run.load(session)
     row = Refresh("", request.pgt_id, run.invocation_id, run.clock(), action="", status="RUNNING")
     try:
-        found = consider(request, session, run, row)
+        found = consider(request, session, run, row, prepare=False)
     except TrickleError as problem:
         raise problem.about(request.name) from problem
     here, state = found.here, found.here.before

@@ -92,6 +92,11 @@ class Invocation:
         with self._guard:
             return next((t for t in self._states.values() if t.public.key == relation.key), None)
 
+    def dependencies(self, number: int) -> tuple[Dependency, ...]:
+        """What it read at its last refresh, and how that was captured."""
+        with self._guard:
+            return self._catalog.dependencies.get(number, ()) if self._catalog is not None else ()
+
     def meaning(self, session: Session) -> Mapping[str, str]:
         """The session's settings that belong to a definition."""
         with self._guard:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbt_trickle.catalog import events
-from dbt_trickle.catalog.state import ACTIVE, ERROR, SUSPENDED, StreamTable
+from dbt_trickle.catalog.state import ACTIVE, ERROR, SUSPENDED, Dependency, StreamTable
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUSPENDED_BY_USER, Decision
@@ -22,6 +22,8 @@ LONGEST_MESSAGE = 2000
 def nothing_done(here: Situation, decision: Decision) -> Outcome:
     state, before = here.before, here.before
     statements: tuple[str, ...] = ()
+    captured: tuple[Dependency, ...] | None = None
+    told: tuple[events.Event, ...] = ()
     if before is not None and decision.action == "NO_DATA":
         # The content is right for the newest state of the sources, too: it was computed from an equal one.
         state = replace(
@@ -39,6 +41,7 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
         )
         state, statements = work.update_docs(here, state)
         state = retire.sweep(here.session, state, here.run.settings.change_schema, here.now)
+        captured, told = here.captures.settle(here.session, here.pinned.frontier, here.pinned.unversioned)
     elif before is not None and decision.reason == SUSPENDED_BY_USER:
         state = replace(before, status=SUSPENDED, updated_at=here.now)
     kept_old = decision.reason.endswith(KEPT_OLD_DEFINITION)
@@ -56,7 +59,9 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
             phase_ms=here.phases.spent,
         ),
         state,
+        captured,
         statements=statements,
+        events=told,
         warnings=(f"{here.request.name}: {decision.reason}",) if kept_old else (),
     )
 

@@ -46,7 +46,7 @@ def fail(run: Invocation, pgt_id: int, problem: TrickleError) -> None:
 def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     if not run.settings.enabled:
         return outcomes.switched_off(request, run)
-    found = consider(request, session, run, run.running(request.pgt_id))
+    found = consider(request, session, run, run.running(request.pgt_id), prepare=True)
     here, decision = found.here, found.decision
     if decision.work is Work.NOTHING:
         return outcomes.nothing_done(here, decision)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, cast
 
+from dbt_trickle.capture.choose import Mode
 from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
-from dbt_trickle.config import StreamTableConfig
+from dbt_trickle.config import SourceSettings, StreamTableConfig
 from dbt_trickle.names import Relation, folder
 from dbt_trickle.plan import steps
 
 NO_DOCS = steps.Docs()
+NO_SETTINGS = SourceSettings()
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Request:
     original: str  # the model's file, before dbt compiled it
     config: StreamTableConfig
     relations: Mapping[Relation, str] = field(default_factory=dict)  # what dbt resolved → unique ids
+    sources: Mapping[str, SourceSettings] = field(default_factory=dict)  # by Relation.key, where one has its own
     existing: str | None = None  # what has the public name now: view, table or nothing
     sampled: bool = False
     full_refresh: bool = False
@@ -45,6 +48,13 @@ class Request:
     @property
     def docs_mark(self) -> str:
         return json.dumps([self.docs.relation, self.docs.columns], ensure_ascii=False)
+
+    def source(self, relation: str) -> SourceSettings:
+        return self.sources.get(relation.lower(), NO_SETTINGS)
+
+    def capture_of(self, relation: str) -> Mode:
+        """How a source's changes are to be captured: what is said of the source wins over the model."""
+        return cast(Mode, self.source(relation).cdc_mode or self.config.cdc_mode)
 
     def settings(self) -> dict[str, Any]:
         """What the catalog shows of the model and its configuration."""

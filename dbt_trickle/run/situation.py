@@ -8,6 +8,7 @@ from time import perf_counter
 
 from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.plan.decide import Facts
+from dbt_trickle.run.captures import Captures
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
@@ -39,6 +40,7 @@ class Situation:
     facts: Facts
     now: str  # when the sources were pinned
     phases: Phases
+    captures: Captures
 
     @property
     def data_timestamp(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt_trickle import sql
+from dbt_trickle.capture.table import TableFacts, table_facts
 from dbt_trickle.catalog.state import Dependency, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
@@ -24,6 +25,7 @@ from dbt_trickle.run.views import ViewText, parse_view
 MAX_VIEW_DEPTH = 10
 SESSION_CATALOG = "spark_catalog"
 UNKNOWN_SOURCES = "its sources are unknown"
+NOT_CAPTURED = "the next refresh tells"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Pinned:
     needs_alias: bool
     template: str = ""  # the same with a placeholder for each table, whatever version of it is read
     frontier: Frontier = field(default_factory=dict)
+    tables: Mapping[str, TableFacts] = field(default_factory=dict)  # by key, of those that had to be asked for
     unversioned: tuple[Unversioned, ...] = ()
     as_of: tuple[str, ...] = ()  # data timestamps of the stream tables below
     volatile: tuple[str, ...] = ()
@@ -49,6 +52,7 @@ class PinnedQuery:
     as_of: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()  # functions whose value no source determines
     template: str = ""  # the text with placeholders (names.placeholder) for its tables
+    tables: Mapping[str, TableFacts] = field(default_factory=dict)
 
 
 class Sources:
@@ -96,6 +100,7 @@ class Sources:
         if isinstance(found, sql.Unparsed):
             return PinnedQuery(text, {}, (Unversioned(f"{UNKNOWN_SOURCES}: {found.reason}"),), template=text)
         frontier: Frontier = {}
+        facts: dict[str, TableFacts] = {}
         unversioned = [Unversioned(f"{name}() reads what has no version") for name in found.table_functions]
         own = self._user_functions(session, found)
         unversioned += [Unversioned(f"{name}() is no function of Spark's own") for name in own]
@@ -114,6 +119,7 @@ class Sources:
                 continue
             pin = self._pin(session, relation, meaning, known, depth)
             frontier.update(pin.frontier)
+            facts.update(pin.tables)
             unversioned += pin.unversioned
             as_of += pin.as_of
             volatile += pin.volatile
@@ -130,6 +136,7 @@ class Sources:
             tuple(as_of),
             tuple(dict.fromkeys(volatile)),
             sql.splice(text, places),
+            facts,
         )
 
     def _user_functions(self, session: Session, found: sql.Analysis) -> list[str]:
@@ -175,13 +182,15 @@ class Sources:
             newest.committed_at,
         ):
             version = before  # the same commit, hence the same table: its id need not be asked for
+            tables = {}
         else:
-            found = session.query(delta.detail(relation))[0]
+            facts = table_facts(session.query(delta.detail(relation))[0])
             version = SourceVersion(
-                relation.key, "TABLE", str(relation), str(found["id"]), newest.version, newest.committed_at
+                relation.key, "TABLE", str(relation), facts.table_id, newest.version, newest.committed_at
             )
+            tables = {relation.key: facts}
         text = delta.at_version(relation.sql, version.version)
-        return Pinned(text, False, placeholder(relation.key), {relation.key: version})
+        return Pinned(text, False, placeholder(relation.key), {relation.key: version}, tables)
 
     def _stream_table(self, session: Session, relation: Relation, upstream: StreamTable) -> Pinned:
         """A stream table is a source of its own: the storage behind its public name."""
@@ -223,7 +232,7 @@ class Sources:
             relation.key: _view_version(relation, view),
         }
         text, template = view.as_subquery(inner.text), view.as_subquery(inner.template)
-        return Pinned(text, True, template, frontier, inner.unversioned, inner.as_of, inner.volatile)
+        return Pinned(text, True, template, frontier, inner.tables, inner.unversioned, inner.as_of, inner.volatile)
 
 
 def qualified(parts: tuple[str, ...], schema: str | None) -> Relation | None:
@@ -259,7 +268,8 @@ def _no_such_source(relation: Relation) -> ModelError:
 def dependencies(number: int, found: Frontier, unversioned: tuple[Unversioned, ...]) -> tuple[Dependency, ...]:
     """One row per source; what is unversioned about the query itself (rand() is volatile) is none."""
     versioned = tuple(
-        Dependency(number, v.relation, v.table_id, v.kind, confirmed_version=v.version) for v in found.values()
+        Dependency(number, v.relation, v.table_id, v.kind, cdc_reason=NOT_CAPTURED, confirmed_version=v.version)
+        for v in found.values()
     )
     others = tuple(
         Dependency(number, why.relation, "", "TABLE", cdc_reason=why.reason) for why in unversioned if why.relation

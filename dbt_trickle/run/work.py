@@ -18,7 +18,6 @@ from dbt_trickle.run.commit import run_steps
 from dbt_trickle.run.differential import Differential
 from dbt_trickle.run.invocation import Outcome
 from dbt_trickle.run.situation import Situation
-from dbt_trickle.run.sources import dependencies
 from dbt_trickle.run.understand import Understood
 
 WHOLE_HISTORY = 1_000_000
@@ -67,7 +66,7 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...], unde
         state = _measured(here, decision, state)
         state, described = update_docs(here, replace(state, docs=base.docs))
         done += described
-    return _done(here, decision, marker, base, state, (commit.rows_written, base.rows), done)
+    return _done(here, decision, marker, base, state, (commit.rows_written, base.rows), done, understood)
 
 
 def bring_in(
@@ -99,7 +98,7 @@ def bring_in(
     if not any(moved):
         # With the batch's number to note, a MERGE that changes no row commits even so.
         decision = replace(decision, action="NO_DATA", reason=f"{decision.reason}; none of its rows changed")
-    return _done(here, decision, marker, base, state, moved, done + described)
+    return _done(here, decision, marker, base, state, moved, done + described, understood)
 
 
 def _measured(here: Situation, decision: Decision, state: StreamTable) -> StreamTable:
@@ -116,8 +115,12 @@ def _done(
     state: StreamTable,
     moved: tuple[int, int],
     done: tuple[str, ...],
+    understood: Understood,
 ) -> Outcome:
     inserted, deleted = moved
+    captured, told = here.captures.settle(
+        here.session, here.pinned.frontier, here.pinned.unversioned, understood.shape, understood.reason
+    )
     state = retire.sweep(here.session, state, here.run.settings.change_schema, here.run.clock())
     return Outcome(
         replace(
@@ -137,8 +140,9 @@ def _done(
             phase_ms=here.phases.spent,
         ),
         state,
-        dependencies(here.request.pgt_id, here.pinned.frontier, here.pinned.unversioned),
+        captured,
         statements=done,
+        events=told,
         moved=decision.work is Work.LOAD,
     )
 

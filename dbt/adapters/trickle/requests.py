@@ -57,6 +57,7 @@ def request(
         original=str(node.get("raw_code") or ""),
         config=config,
         relations=_resolved(node, graph),
+        sources=_sources(node, graph),
         existing=existing,
         sampled=sampled,
         full_refresh=full_refresh,
@@ -76,11 +77,34 @@ def _resolved(node: Node, graph: Mapping[str, Any]) -> dict[Relation, str]:
     found: dict[Relation, str] = {}
     for unique_id in node.get("depends_on", {}).get("nodes", ()):
         other = graph.get("nodes", {}).get(unique_id) or graph.get("sources", {}).get(unique_id)
-        if other is None:
+        if other is not None:
+            found |= dict.fromkeys(_rendered(other), unique_id)
+    return found
+
+
+def _rendered(other: Node) -> list[Relation]:
+    """What a ref or source may have become in the text: with --defer, what another target has of it."""
+    deferred = other.get("defer_relation")
+    return [public_relation(other)] + ([public_relation({"name": "", **deferred})] if deferred else [])
+
+
+def _sources(node: Node, graph: Mapping[str, Any]) -> dict[str, configuration.SourceSettings]:
+    """What is said of the sources themselves; of those below views and ephemeral models as well."""
+    found: dict[str, configuration.SourceSettings] = {}
+    waiting, seen = list(node.get("depends_on", {}).get("nodes", ())), set()
+    while waiting:
+        unique_id = waiting.pop()
+        other = graph.get("nodes", {}).get(unique_id) or graph.get("sources", {}).get(unique_id)
+        if other is None or unique_id in seen:
             continue
-        found[public_relation(other)] = unique_id
-        if deferred := other.get("defer_relation"):
-            found[public_relation({"name": "", **deferred})] = unique_id
+        seen.add(unique_id)
+        config = other.get("config") or {}
+        given = {**(other.get("meta") or {}), **(config.get("meta") or {})}.get("trickle")
+        if given is not None:
+            for relation in _rendered(other):
+                found[relation.key] = configuration.source_settings(str(relation), given)
+        if config.get("materialized") in ("view", "ephemeral"):
+            waiting += other.get("depends_on", {}).get("nodes", ())
     return found
 
 

@@ -1,0 +1,234 @@
+"""How sources change over from their feed to their log, and what may come in between: the content is always right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from engine_world import World
+
+from dbt_trickle.catalog import store
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.names import Relation
+from dbt_trickle.run import leave
+from dbt_trickle.run.request import Request
+from dbt_trickle.run.session import Session
+
+pytestmark = pytest.mark.spark
+
+FEED = "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+TOTALS = "SELECT region, sum(amount) AS total, count(*) AS n FROM {} GROUP BY region"
+BIG = "SELECT id, amount FROM {} WHERE amount > 5"
+
+
+class Answering:
+    """A session that answers the question whether two captures agree by itself: with rows, or with an error."""
+
+    def __init__(self, inner: Session, answer: Sequence[Mapping[str, Any]] | str) -> None:
+        self.inner, self.answer, self.asked = inner, answer, 0
+
+    def execute(self, sql: str) -> None:
+        self.inner.execute(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        if "AS differs" not in sql:
+            return self.inner.query(sql)
+        self.asked += 1
+        if isinstance(self.answer, str):
+            raise WarehouseError("TRK-301", self.answer)
+        return self.answer
+
+
+@dataclass
+class Shop:
+    """One source, and stream tables on it."""
+
+    world: World
+    name: str
+    requests: tuple[Request, ...] = ()
+    rows: int = 0
+
+    @classmethod
+    def of(cls, world: World, name: str, properties: str = FEED) -> Shop:
+        shop = cls(world, name)
+        world.sql(f"CREATE TABLE {shop.source} (id INT, region STRING, amount INT) USING delta {properties}")
+        shop.insert()
+        return shop
+
+    @property
+    def source(self) -> str:
+        return f"{self.world.schema}.{self.name}"
+
+    def with_tables(self, *queries: str, **config: Any) -> Shop:
+        made = [
+            self.world.request(f"{self.name}_{n}", query.format(self.source), refresh_mode="differential", **config)
+            for n, query in enumerate(queries, len(self.requests))
+        ]
+        self.requests = (*self.requests, *made)
+        return self
+
+    def insert(self) -> None:
+        self.rows += 1
+        values = f"({self.rows}, 'north', {self.rows}), ({self.rows}, 'south', {self.rows + 5})"
+        self.world.sql(f"INSERT INTO {self.source} (id, region, amount) VALUES {values}")
+
+    def run(self, session: Session | None = None, **settings: Any) -> list[str]:
+        """One dbt run; what it did, when all of it is seen to be right."""
+        world = replace(self.world, settings=replace(self.world.settings, **settings))
+        outcomes = world.run(*self.requests, session=session)
+        for request in self.requests:
+            shown = world.rows(f"SELECT * FROM {request.public.sql}")
+            assert shown == world.rows(request.query), outcomes
+        return [outcome.refresh.action for outcome in outcomes]
+
+    def states(self) -> list[tuple[str, str]]:
+        """Of each stream table, how the source is captured and why."""
+        rows = self.world.connect().query(store.read_query(self.world.settings.catalog_schema))
+        found = store.parse(rows).dependencies
+        return [(row.cdc_mode, row.cdc_reason) for r in self.requests for row in found.get(r.pgt_id, ())]
+
+    def modes(self) -> list[str]:
+        return [mode for mode, _ in self.states()]
+
+    def events(self) -> list[tuple[str, str]]:
+        table = Relation.of(self.world.settings.catalog_schema, "pgt_events").sql
+        numbers = ", ".join(str(r.pgt_id) for r in self.requests)
+        rows = self.world.connect().query(
+            f"SELECT event, get_json_object(payload, '$.reason') AS reason FROM {table} "
+            f"WHERE pgt_id IN ({numbers}) AND event LIKE 'cdc%' ORDER BY at, event"
+        )
+        return [(row["event"].removeprefix("cdc_transition_"), row["reason"]) for row in rows]
+
+    def tracked(self) -> list[tuple[Any, ...]]:
+        table = Relation.of(self.world.settings.catalog_schema, "pgt_change_tracking").sql
+        rows = self.world.connect().query(
+            f"SELECT cdc_mode, last_consumed_version, tracked_by_pgt_ids FROM {table} WHERE source = '{self.source}'"
+        )
+        return [tuple(row.values()) for row in rows]
+
+    def transitioning(self) -> Shop:
+        self.run()
+        assert set(self.modes()) == {"TRIGGER"}
+        self.insert()
+        assert set(self.run()) == {"DIFFERENTIAL"}
+        assert set(self.modes()) == {"TRANSITIONING"}
+        return self
+
+
+class TestCaptureModes:
+    def test_several_stream_tables_change_over(self, world: World) -> None:
+        shop = Shop.of(world, "several").with_tables(TOTALS, BIG).transitioning()
+        shop.insert()
+        assert shop.run() == ["DIFFERENTIAL", "DIFFERENTIAL"]
+        assert shop.states() == [("WAL", "its log told what its change feed told")] * 2
+        assert [name for name, _ in shop.events()] == ["complete", "complete"]
+        world.sql(
+            f"UPDATE {shop.source} SET amount = amount + 1 WHERE id = 1", f"DELETE FROM {shop.source} WHERE id = 2"
+        )
+        assert shop.run() == ["DIFFERENTIAL", "DIFFERENTIAL"]
+        assert shop.modes() == ["WAL", "WAL"]
+        assert shop.tracked() == [("WAL", 5, sorted(r.pgt_id for r in shop.requests))]
+        # A later one begins with the feed, which therefore must not be switched off yet.
+        shop.with_tables(BIG).run()
+        assert shop.modes() == ["WAL", "WAL", "TRIGGER"]
+        assert shop.tracked()[0][0] == "TRIGGER"
+        # One that lags behind is the slowest.
+        shop.insert()
+        world.run(shop.requests[0])
+        assert shop.tracked() == [("TRIGGER", 5, sorted(r.pgt_id for r in shop.requests))]
+        shop.run()
+
+    def test_without_a_feed_there_is_nothing_to_move_from(self, world: World) -> None:
+        shop = Shop.of(world, "no_feed", "").with_tables(TOTALS)
+        shop.run()
+        shop.insert()
+        assert shop.run() == ["DIFFERENTIAL"]
+        assert shop.states() == [("WAL", "its change feed is off")]
+        assert shop.events() == []
+
+    def test_the_source_is_altered_meanwhile(self, world: World) -> None:
+        shop = Shop.of(world, "altered").with_tables(TOTALS, BIG).transitioning()
+        world.sql(f"ALTER TABLE {shop.source} ADD COLUMN note STRING")
+        shop.insert()
+        assert shop.run() == ["DIFFERENTIAL", "DIFFERENTIAL"]
+        assert shop.modes() == ["WAL", "WAL"]
+
+        renamed = Shop.of(world, "renamed").with_tables(BIG).transitioning()
+        world.sql(
+            f"ALTER TABLE {renamed.source} SET TBLPROPERTIES (delta.columnMapping.mode = 'name', "
+            "delta.minReaderVersion = 2, delta.minWriterVersion = 5)",
+            f"ALTER TABLE {renamed.source} RENAME COLUMN region TO place",
+            f"INSERT INTO {renamed.source} VALUES (77, 'x', 77)",
+        )
+        assert renamed.run() == ["DIFFERENTIAL"]
+        assert renamed.states() == [("TRIGGER", "the source was altered while it was changing over")]
+        world.sql(f"INSERT INTO {renamed.source} VALUES (78, 'x', 78)")
+        renamed.run()
+        assert renamed.modes() == ["TRANSITIONING"]
+        world.sql(f"DELETE FROM {renamed.source} WHERE id = 77")
+        renamed.run()
+        assert renamed.modes() == ["WAL"]
+
+    def test_a_stream_table_is_dropped_meanwhile(self, world: World) -> None:
+        shop = Shop.of(world, "dropped").with_tables(TOTALS, BIG).transitioning()
+        gone, stays = shop.requests
+        leave.drop(world.connect(), world.settings, world.states()[gone.pgt_id], [], False)
+        shop.requests = (stays,)
+        assert shop.tracked() == [("TRANSITIONING", 2, [stays.pgt_id])]
+        shop.insert()
+        shop.run()
+        assert shop.modes() == ["WAL"]
+        # It comes back, and begins where every one begins.
+        shop.requests = (stays, gone)
+        shop.run()
+        assert shop.modes() == ["WAL", "TRIGGER"]
+
+    def test_time_runs_out(self, world: World) -> None:
+        shop = Shop.of(world, "late").with_tables(TOTALS).transitioning()
+        off, on = (f"ALTER TABLE {shop.source} SET TBLPROPERTIES (delta.enableChangeDataFeed = {b})" for b in (0, 1))
+        off, on = off.replace("= 0", "= false"), on.replace("= 1", "= true")
+        # Within this window the feed has a gap: there is nothing to compare the log with.
+        world.sql(off)
+        shop.insert()
+        world.sql(on)
+        assert shop.run(transition_timeout_seconds=3600) == ["DIFFERENTIAL"]
+        assert shop.modes() == ["TRANSITIONING"]
+        world.sql(off)
+        shop.insert()
+        world.sql(on)
+        assert shop.run(transition_timeout_seconds=0) == ["DIFFERENTIAL"]
+        assert shop.states() == [("TRIGGER", "they could not be compared within 0 s")]
+        assert shop.events() == [("failed", "they could not be compared within 0 s")]
+        shop.insert()
+        shop.run()
+        assert shop.modes() == ["TRIGGER"], "nothing has changed, so it is not tried again"
+        world.sql(f"ALTER TABLE {shop.source} SET TBLPROPERTIES (owner = 'somebody')")
+        shop.insert()
+        shop.run()
+        assert shop.modes() == ["TRANSITIONING"]
+
+    def test_a_log_that_cannot_be_read(self, world: World) -> None:
+        shop = Shop.of(world, "unreadable").with_tables(TOTALS).transitioning()
+        shop.insert()
+        session = Answering(world.connect(), "[FILE_NOT_EXIST] it was there a moment ago\nand so on")
+        assert shop.run(session) == ["DIFFERENTIAL"]
+        reason = "its change feed and its log could not be compared: its files were removed"
+        assert (session.asked, shop.states(), shop.events()) == (1, [("TRIGGER", reason)], [("failed", reason)])
+        shop.insert()
+        shop.run(session)
+        assert (session.asked, shop.modes()) == (1, ["TRIGGER"])
+
+    def test_captures_that_differ(self, world: World) -> None:
+        """Which of the two is wrong, nobody knows: the window is read from the versions themselves."""
+        shop = Shop.of(world, "differing").with_tables(TOTALS).transitioning()
+        shop.insert()
+        (outcome,) = world.run(*shop.requests, session=Answering(world.connect(), [{"differs": 1}]))
+        assert (
+            f"{shop.source} by difference (its change feed and its log tell different changes)"
+            in outcome.refresh.reason
+        )
+        assert [name for name, _ in shop.events()] == ["failed"]
+        assert shop.run() == ["NO_DATA"]
+        assert shop.modes() == ["TRIGGER"]
