@@ -35,7 +35,7 @@ def health(dependencies: str, stream_tables: str) -> str:
         f"unix_timestamp(max({at})) - unix_timestamp(min({at})) AS lag_seconds, "
         f"min({at} + make_dt_interval(0, 0, 0, d.retention_seconds)) AS readable_until "
         f"FROM {dependencies} d JOIN {stream_tables} t ON t.pgt_id = d.pgt_id {_consumed(stream_tables)} "
-        "GROUP BY lower(d.source)"
+        "WHERE d.source_type <> 'VIEW' GROUP BY lower(d.source)"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dbt_trickle.catalog import events
 from dbt_trickle.names import Relation, literal
 
 
@@ -22,6 +23,14 @@ def history(catalog_schema: str, pgt_id: int, limit: int) -> str:
         f"initiated_by, error_message, invocation_id FROM {rows} WHERE pgt_id = {pgt_id} "
         f"ORDER BY start_time DESC LIMIT {limit}"
     )
+
+
+def lag_events(catalog_schema: str) -> str:
+    """Of which lags events have told."""
+    rows = Relation.of(catalog_schema, "pgt_events").sql
+    names = ", ".join(map(literal, (events.LAG_WARNING, events.LAG_CRITICAL)))
+    fields = ", ".join(f"get_json_object(payload, '$.{name}') AS {name}" for name in ("source", "version"))
+    return f"SELECT DISTINCT event, pgt_id, {fields} FROM {rows} WHERE event IN ({names})"
 
 
 def find(catalog_schema: str, model: str) -> str:

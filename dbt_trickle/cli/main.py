@@ -51,7 +51,19 @@ def common(command: F) -> F:
 class Commands(click.Group):
     """Imports a command's file only when it is called."""
 
-    names = ("doctor", "drop", "explain", "history", "refresh", "repair", "resume", "status", "suspend", "verify")
+    names = (
+        "doctor",
+        "drop",
+        "explain",
+        "health",
+        "history",
+        "refresh",
+        "repair",
+        "resume",
+        "status",
+        "suspend",
+        "verify",
+    )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.names)

@@ -53,6 +53,15 @@ def duration(seconds: int | None) -> str:
     return f"{max(0, seconds)}s"
 
 
+def size(count: int | None) -> str:
+    if count is None:
+        return "–"
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} B"
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=timezone.utc)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import xxhash
 
@@ -135,7 +136,8 @@ class Captures:
             transition_failed=after.failed,
             retention_seconds=_retention_seconds(read.table, known),
         )
-        told = [self._event(_LAGS[level], version, reason=why) for level, why in read.passed]
+        consumed = known.confirmed_version if known is not None else None
+        told = [self._event(_LAGS[level], version, version=consumed, reason=why) for level, why in read.passed]
         if stepped.ending is not None:
             told.append(self._event(_ENDINGS[stepped.ending], version, cdc_mode=after.state, reason=after.reason))
         return settled, told
@@ -157,8 +159,8 @@ class Captures:
         limits = Limits(self.settings.lag_warning_mb, self.settings.lag_critical_mb)
         return limits_passed(limits, facts.written, age, table.retention if table is not None else None)
 
-    def _event(self, name: str, version: SourceVersion, **payload: str) -> Event:
-        return Event(name, self.request.pgt_id, self.now, self.request.name, {"source": version.relation, **payload})
+    def _event(self, name: str, source: SourceVersion, **payload: Any) -> Event:
+        return Event(name, self.request.pgt_id, self.now, self.request.name, {"source": source.relation, **payload})
 
     def _dependency(self, version: SourceVersion) -> Dependency | None:
         return next((row for row in self.known if row.source.lower() == version.relation.lower()), None)

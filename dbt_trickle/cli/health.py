@@ -1,0 +1,53 @@
+"""trickle health: how each source is captured, and how far its slowest reader is behind."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from datetime import datetime, timezone
+
+import click
+
+from dbt_trickle.capture.lag import CRITICAL
+from dbt_trickle.cli import output
+from dbt_trickle.cli.main import Place, common
+from dbt_trickle.run import capture_health
+from dbt_trickle.run.repair import read_catalog
+
+
+@click.command("health")
+@common
+def command(place: Place) -> None:
+    """Shows the sources: capture, lag, and whether the slowest reader's version can still be read."""
+    project = place.project()
+    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    with project.connect() as session:
+        catalog = read_catalog(session, project.settings)
+        found = capture_health.look(session, project.settings, catalog, now)
+        capture_health.tell(session, project.settings, found, now)
+    rows = [asdict(each) for each in found]
+    if place.output == "text":
+        for row in rows:
+            row["bytes"] = output.size(row["lag_bytes"])
+            row["time"] = output.duration(row["lag_seconds"])
+            row["state"] = f"{row['level']}: {row['problem']}" if row["problem"] else row["level"]
+    output.show(
+        rows,
+        {
+            "source": "source",
+            "cdc_mode": "capture",
+            "reason": "reason",
+            "slowest_consumer": "slowest reader",
+            "confirmed_version": "has version",
+            "oldest_readable_version": "readable from",
+            "newest_version": "newest",
+            "lag_versions": "behind",
+            "bytes": "bytes",
+            "time": "time",
+            "state": "state",
+        },
+        place.output,
+        "No sources yet: `dbt run` creates stream tables with materialized='stream_table'.",
+    )
+    if any(each.level == CRITICAL for each in found):
+        sys.exit(1)

@@ -1,0 +1,176 @@
+"""How far each source is ahead of the stream tables that read it, asked of the sources themselves: `trickle health`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from dbt_trickle.capture.base import CommitFacts
+from dbt_trickle.capture.commits import commit_facts, nothing_changed
+from dbt_trickle.capture.lag import CRITICAL, OK, WARNING, Limits, limits_passed, oldest_readable, worst
+from dbt_trickle.capture.table import TableFacts, table_facts
+from dbt_trickle.catalog import events, reports, store
+from dbt_trickle.catalog.events import Event
+from dbt_trickle.catalog.state import Dependency, StreamTable
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import EnvironmentProblem, WarehouseError
+from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.run.session import Session, is_missing
+
+COMMITS = 1000  # that are looked at; to be further behind is a warning by itself
+# While one stream table reads the change feed, the source is captured by it (catalog/capture_views.py).
+_NEEDS = ("TRIGGER", "TRANSITIONING", "WAL", "NONE")
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A stream table that reads the source, and which version it has."""
+
+    table: StreamTable
+    row: Dependency
+    version: SourceVersion | None
+
+
+@dataclass(frozen=True)
+class SourceHealth:
+    source: str
+    cdc_mode: str
+    reason: str
+    consumers: tuple[str, ...]
+    slowest_consumer: str
+    slowest_pgt_id: int
+    confirmed_version: int | None = None
+    newest_version: int | None = None
+    lag_versions: int | None = None
+    lag_bytes: int | None = None
+    lag_seconds: int | None = None
+    oldest_readable_version: int | None = None
+    readable_until: str | None = None  # when the slowest consumer's version may be refused
+    level: str = OK
+    problem: str = ""
+
+
+def look(session: Session, settings: ProjectSettings, catalog: store.Catalog, now: str) -> list[SourceHealth]:
+    by_source: dict[str, list[Consumer]] = defaultdict(list)
+    for number, rows in catalog.dependencies.items():
+        table = catalog.stream_tables.get(number)
+        for row in rows if table is not None else ():
+            if table is not None and row.source_type != "VIEW":
+                by_source[row.source.lower()].append(Consumer(table, row, _version(table, row)))
+    return [_of(session, settings, consumers, now) for _, consumers in sorted(by_source.items())]
+
+
+def tell(session: Session, settings: ProjectSettings, found: Sequence[SourceHealth], now: str) -> tuple[Event, ...]:
+    """Events of what was found, each once as long as the stream table stands where it stands."""
+    names = {WARNING: events.LAG_WARNING, CRITICAL: events.LAG_CRITICAL}
+    due = [
+        Event(
+            names[each.level],
+            each.slowest_pgt_id,
+            now,
+            each.slowest_consumer,
+            {"source": each.source, "version": each.confirmed_version, "reason": each.problem},
+        )
+        for each in found
+        if each.level in names
+    ]
+    if not due:
+        return ()
+    rows = session.query(reports.lag_events(settings.catalog_schema))
+    known = {(str(r["event"]), int(r["pgt_id"]), str(r["source"]), str(r["version"])) for r in rows}
+    new = tuple(
+        event
+        for event in due
+        if (event.name, event.pgt_id, event.payload["source"], str(event.payload["version"])) not in known
+    )
+    if new:
+        try:
+            session.execute(store.append(settings.catalog_schema, "trickle health", [*map(store.event, new)]))
+        except EnvironmentProblem:
+            return ()  # another process writes to the embedded warehouse: the next look tells it
+    return new
+
+
+def _version(table: StreamTable, row: Dependency) -> SourceVersion | None:
+    return next((v for v in table.frontier.values() if v.relation.lower() == row.source.lower()), None)
+
+
+def _of(session: Session, settings: ProjectSettings, consumers: list[Consumer], now: str) -> SourceHealth:
+    # Who is only recomputed needs no old version, however far it is behind.
+    captured = [each for each in consumers if each.row.cdc_mode != "NONE"]
+    slowest = min(captured or consumers, key=lambda each: each.version.version if each.version is not None else -1)
+    most = min(consumers, key=lambda each: _NEEDS.index(each.row.cdc_mode))
+    found = SourceHealth(
+        slowest.row.source,
+        most.row.cdc_mode,
+        most.row.cdc_reason,
+        tuple(sorted(str(each.table.public) for each in consumers)),
+        str(slowest.table.public),
+        slowest.table.pgt_id,
+    )
+    if slowest.version is None:
+        return found
+    found = replace(found, confirmed_version=slowest.version.version)
+    try:
+        rows = session.query(delta.history(slowest.version.table, COMMITS))
+        table = table_facts(session.query(delta.detail(slowest.version.table))[0])
+    except WarehouseError as problem:
+        if not is_missing(problem):
+            raise
+        return replace(found, level=CRITICAL, problem="it is not there any more")
+    commits = sorted(map(commit_facts, rows), key=lambda commit: commit.version)
+    found = _measured(found, slowest.version, commits, table, now)
+    return _judged(found, settings, slowest.version, commits, table, now) if captured else found
+
+
+def _measured(
+    found: SourceHealth, consumed: SourceVersion, commits: Sequence[CommitFacts], table: TableFacts, now: str
+) -> SourceHealth:
+    newest = commits[-1]
+    pending = [commit for commit in commits if commit.version > consumed.version]
+    complete = commits[0].version <= consumed.version + 1
+    until = None
+    if table.retention is not None:
+        until = (datetime.fromisoformat(consumed.committed_at) + table.retention).isoformat(timespec="seconds")
+    moved = pending if not nothing_changed(pending) else []
+    return replace(
+        found,
+        newest_version=newest.version,
+        lag_versions=max(0, newest.version - consumed.version),
+        lag_bytes=sum(commit.size for commit in moved) if complete else None,
+        lag_seconds=int(_between(consumed.committed_at, newest.committed_at)) if moved else 0,
+        oldest_readable_version=oldest_readable(commits, table.retention, now),
+        readable_until=until,
+    )
+
+
+def _judged(
+    found: SourceHealth,
+    settings: ProjectSettings,
+    consumed: SourceVersion,
+    commits: Sequence[CommitFacts],
+    table: TableFacts,
+    now: str,
+) -> SourceHealth:
+    at = next((commit.committed_at for commit in commits if commit.version == consumed.version), None)
+    if consumed.version > commits[-1].version or at not in (None, consumed.committed_at):
+        return replace(found, level=CRITICAL, problem="it was dropped and re-created")
+    if at is None and len(commits) == COMMITS:
+        return replace(found, level=WARNING, problem=f"more than {COMMITS} commits behind")
+    readable = oldest_readable(commits, None, now)
+    if at is None or readable > consumed.version:
+        what = "its history does not go back to" if at is None else "it was vacuumed past"
+        return replace(found, level=CRITICAL, problem=f"{what} version {consumed.version}")
+    if nothing_changed(commit for commit in commits if commit.version > consumed.version):
+        return found
+    limits = Limits(settings.lag_warning_mb, settings.lag_critical_mb)
+    age = datetime.fromisoformat(now) - datetime.fromisoformat(consumed.committed_at)
+    passed = limits_passed(limits, found.lag_bytes or 0, age, table.retention)
+    return replace(found, level=worst(passed), problem="; ".join(reason for _, reason in passed))
+
+
+def _between(one: str, other: str) -> float:
+    return (datetime.fromisoformat(other) - datetime.fromisoformat(one)).total_seconds()

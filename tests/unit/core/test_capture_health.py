@@ -1,0 +1,155 @@
+"""`trickle health`: the lag of each source's slowest reader, and what is told of it once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from dbt_trickle.catalog import store
+from dbt_trickle.catalog.state import Dependency, StreamTable
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import EnvironmentProblem, WarehouseError
+from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.run.capture_health import SourceHealth, look, tell
+
+SETTINGS = ProjectSettings(lag_warning_mb=100, lag_critical_mb=1000)
+NOW = "2026-01-06T00:00:00.000+00:00"
+
+
+def at(day: int) -> datetime:
+    return datetime(2026, 1, day, tzinfo=timezone.utc)
+
+
+def reader(number: int, version: int, day: int, mode: str = "TRIGGER") -> tuple[StreamTable, Dependency]:
+    source = SourceVersion(
+        "shop.orders", "TABLE", "shop.orders", "id", version, at(day).isoformat(timespec="milliseconds")
+    )
+    table = StreamTable(number, "shop", f"st_{number}", f"model.shop.st_{number}", frontier={"shop.orders": source})
+    return table, Dependency(number, "shop.orders", "id", "TABLE", cdc_mode=mode, cdc_reason=f"of {number}")
+
+
+def catalog(*readers: tuple[StreamTable, Dependency]) -> store.Catalog:
+    return store.Catalog(2, {t.pgt_id: t for t, _ in readers}, {t.pgt_id: (row,) for t, row in readers})
+
+
+def append(version: int, day: int, size: int = 0) -> dict[str, Any]:
+    return {
+        "version": version,
+        "timestamp": at(day),
+        "operation": "WRITE",
+        "operationParameters": {"mode": "Append"},
+        "operationMetrics": {"numOutputBytes": str(size)},
+    }
+
+
+class Source:
+    """A session over one source and the journal's events."""
+
+    def __init__(self, *commits: dict[str, Any], properties: Mapping[str, str] | None = None) -> None:
+        self.commits, self.properties = list(commits), properties or {}
+        self.events: list[dict[str, Any]] = []
+        self.written: list[str] = []
+        self.locked = False
+
+    def execute(self, sql: str) -> None:
+        if self.locked:
+            raise EnvironmentProblem("TRK-403", "somebody else writes")
+        self.written.append(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        if "pgt_events" in sql:
+            return self.events
+        if not self.commits:
+            raise WarehouseError("TRK-301", "[TABLE_OR_VIEW_NOT_FOUND]")
+        if sql.startswith("DESCRIBE DETAIL"):
+            return [{"id": "id", "properties": self.properties, "sizeInBytes": 1}]
+        return self.commits[::-1]
+
+
+def health(source: Source, *readers: tuple[StreamTable, Dependency]) -> SourceHealth:
+    [found] = look(source, SETTINGS, catalog(*readers), NOW)
+    return found
+
+
+def test_the_slowest_reader_counts() -> None:
+    source = Source(append(1, 1), append(2, 2, 5_000_000), append(3, 3, 7_000_000))
+    found = health(source, reader(1, 3, 3, "WAL"), reader(2, 1, 1, "TRIGGER"))
+    assert (found.consumers, found.slowest_consumer) == (("shop.st_1", "shop.st_2"), "shop.st_2")
+    assert (found.cdc_mode, found.reason) == ("TRIGGER", "of 2"), "one still needs the feed"
+    assert (found.confirmed_version, found.newest_version, found.lag_versions) == (1, 3, 2)
+    assert (found.lag_bytes, found.lag_seconds) == (12_000_000, 2 * 86400)
+    assert (found.oldest_readable_version, found.readable_until) == (1, "2026-01-08T00:00:00+00:00")
+    assert (found.level, found.problem) == ("ok", "")
+
+
+def test_who_is_recomputed_needs_no_old_version() -> None:
+    source = Source(append(1, 1), append(2, 2, 10**10))
+    assert health(source, reader(1, 1, 1, "NONE")).level == "ok"
+    found = health(source, reader(1, 1, 1, "NONE"), reader(2, 2, 2, "WAL"))
+    assert (found.slowest_consumer, found.cdc_mode, found.lag_versions) == ("shop.st_2", "WAL", 0)
+
+
+OPTIMIZE = {**append(2, 2, 10**10), "operation": "OPTIMIZE"}
+VACUUM = {
+    **append(3, 3),
+    "operation": "VACUUM START",
+    "operationParameters": {"specifiedRetentionMillis": "0"},
+    "operationMetrics": {"numFilesToDelete": "1"},
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "level", "problem"),
+    [
+        (Source(append(1, 1), append(2, 2, 200_000_000)), "warning", "200 MB were written since, 100 MB are allowed"),
+        (Source(append(1, 1), append(2, 2, 10**9)), "critical", "1000 MB were written since, 1000 MB are allowed"),
+        (Source(append(1, 1), OPTIMIZE), "ok", ""),
+        (
+            Source(append(1, 1), append(2, 2), properties={"delta.deletedFileRetentionDuration": "interval 6 days"}),
+            "warning",
+            "the version that was consumed last can be read for 24 h more",
+        ),
+        (
+            Source(append(1, 1), append(2, 2), properties={"delta.logRetentionDuration": "interval 1 day"}),
+            "critical",
+            "the version that was consumed last is older than the retention (1 day, 0:00:00)",
+        ),
+        (Source(append(1, 1), append(2, 2), VACUUM), "critical", "it was vacuumed past version 1"),
+        (Source(append(2, 2), append(3, 3)), "critical", "its history does not go back to version 1"),
+        (Source(append(0, 5), append(1, 5), append(2, 5)), "critical", "it was dropped and re-created"),
+        (Source(append(0, 5)), "critical", "it was dropped and re-created"),
+        (Source(), "critical", "it is not there any more"),
+        (Source(*[append(n, 5) for n in range(2, 1002)]), "warning", "more than 1000 commits behind"),
+    ],
+)
+def test_levels(source: Source, level: str, problem: str) -> None:
+    found = health(source, reader(1, 1, 1))
+    assert (found.level, found.problem) == (level, problem)
+
+
+def test_what_has_no_versions_and_what_is_gone() -> None:
+    table, row = reader(1, 1, 1, "NONE")
+    unversioned = replace(row, source="shop.sheet", cdc_reason="shop.sheet: it is no Delta table")
+    view = replace(row, source="shop.v", source_type="VIEW")
+    found = look(Source(), SETTINGS, store.Catalog(2, {1: table}, {1: (unversioned, view), 9: (row,)}), NOW)
+    assert [(each.source, each.confirmed_version, each.level) for each in found] == [("shop.sheet", None, "ok")]
+
+
+def test_a_lag_is_told_once() -> None:
+    source = Source(append(1, 1), append(2, 2, 10**9))
+    found = look(source, SETTINGS, catalog(reader(1, 1, 1)), NOW)
+    source.locked = True
+    assert tell(source, SETTINGS, found, NOW) == ()
+    source.locked = False
+    [event] = tell(source, SETTINGS, found, NOW)
+    assert (event.name, event.pgt_id, event.relation) == ("capture_lag_critical", 1, "shop.st_1")
+    assert len(source.written) == 1
+    source.events = [{"event": event.name, "pgt_id": 1, **json.loads(json.dumps({**event.payload, "version": "1"}))}]
+    assert tell(source, SETTINGS, found, NOW) == ()
+    assert tell(source, SETTINGS, [], NOW) == ()
+    assert len(source.written) == 1
