@@ -120,11 +120,13 @@ class Captures:
         if read is None and shape is None:
             kept = known or row
             return replace(kept, confirmed_version=row.confirmed_version, source_table_id=row.source_table_id), []
-        if read is None:
-            read = self._unread(session, version, read_columns(shape.tree, version.key) if shape is not None else ())
+        # What was read may have been for a query that is another one now.
+        columns = read_columns(shape.tree, version.key) if shape is not None else read.columns if read else ()
+        if read is None or read.table is None:
+            read = self._unread(session, version, columns, read)
         before, mode = self._capturing(version), self.request.capture_of(version.relation)
         stepped = transition.step(mode, before, read.seen, self.now, self.settings.transition_timeout_seconds)
-        after, columns = stepped.after, read.columns
+        after = stepped.after
         settled = replace(
             row,
             columns_used=tuple(name for name, _ in columns),
@@ -142,17 +144,16 @@ class Captures:
             told.append(self._event(_ENDINGS[stepped.ending], version, cdc_mode=after.state, reason=after.reason))
         return settled, told
 
-    def _unread(self, session: Session, version: SourceVersion, columns: Columns) -> _Read:
-        """The stream table was computed anew. What a source begins with has to be known, and is asked for once."""
+    def _unread(self, session: Session, version: SourceVersion, columns: Columns, read: _Read | None) -> _Read:
+        """No window told of the table. What a source begins with has to be known, and is asked for once."""
         table, capturing = self.tables.get(version.key), self._capturing(version)
         begins = capturing is None or capturing.state == "NONE"
         if table is None and begins and version.kind == "TABLE":
             table = table_facts(session.query(delta.detail(version.table))[0])
         before = self.before.get(version.key)
-        moved = before is not None and not version.same_state(before)
-        if table is None:
-            return _Read(columns, Seen(moved))
-        return _Read(columns, Seen(moved, table.feed, table.mark(columns)), table)
+        moved = read.seen.moved if read is not None else before is not None and not version.same_state(before)
+        seen = Seen(moved) if table is None else Seen(moved, table.feed, table.mark(columns))
+        return _Read(columns, seen, table, read.passed if read is not None else ())
 
     def _lag(self, facts: LogFacts, table: TableFacts | None) -> tuple[tuple[str, str], ...]:
         age = datetime.fromisoformat(self.now) - datetime.fromisoformat(facts.known_at)

@@ -10,9 +10,12 @@ import pytest
 from engine_world import World
 
 from dbt_trickle.catalog import store
-from dbt_trickle.errors import WarehouseError
+from dbt_trickle.config import SourceSettings
+from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.names import Relation
-from dbt_trickle.run import leave
+from dbt_trickle.run import capture_health, leave
+from dbt_trickle.run.capture_health import SourceHealth
+from dbt_trickle.run.repair import read_catalog
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 
@@ -219,6 +222,72 @@ class TestCaptureModes:
         shop.insert()
         shop.run(session)
         assert (session.asked, shop.modes()) == (1, ["TRIGGER"])
+
+    def test_what_is_asked_for_by_name_and_cannot_work(self, world: World) -> None:
+        shop = Shop.of(world, "asked", "").with_tables(TOTALS, cdc_mode="feed")
+        with pytest.raises(ModelError, match=r"TRK-214.*the change feed of .*asked is off"):
+            shop.run()
+        sheet = f"{world.schema}.sheet"
+        world.sql(f"CREATE TABLE {sheet} (region STRING, amount INT) USING parquet")
+        for mode in ("feed", "log"):
+            with pytest.raises(ModelError, match=r"TRK-214.*no Delta table"):
+                world.run(world.request(f"by_{mode}", TOTALS.format(sheet), cdc_mode=mode))
+        # The source's own word wins, and where nothing is ever captured nothing is wrong with it.
+        own = {shop.source: SourceSettings("log")}
+        shop.requests = (
+            replace(shop.requests[0], sources=own),
+            world.request("full", TOTALS.format(sheet), cdc_mode="feed", refresh_mode="full"),
+        )
+        shop.run()
+        assert [state for state in shop.states() if state[0] != "NONE"] == [("WAL", "cdc_mode is log")]
+
+    def test_a_feed_is_only_switched_on_where_that_is_allowed(self, world: World) -> None:
+        shop = Shop.of(world, "allowed", "").with_tables(TOTALS, cdc_mode="feed")
+        allowed = {shop.source: SourceSettings(enable_change_feed=True)}
+        shop.requests = tuple(replace(request, sources=allowed) for request in shop.requests)
+        shop.run()
+        assert shop.states() == [("TRIGGER", "cdc_mode is feed")]
+        shop.insert()
+        world.sql(f"DELETE FROM {shop.source} WHERE region = 'south'")
+        assert shop.run() == ["DIFFERENTIAL"]
+        history = world.connect().query(f"DESCRIBE HISTORY {shop.source}")
+        assert [row["operation"] for row in history].count("SET TBLPROPERTIES") == 1
+
+    def test_the_views_and_the_command_agree(self, world: World) -> None:
+        shop = Shop.of(world, "watched").with_tables(TOTALS, BIG)
+        shop.run()
+        shop.insert()
+        world.run(shop.requests[0])
+        names = [str(request.public) for request in shop.requests]
+        view = Relation.of(world.settings.catalog_schema, "cdc_health").sql
+        [row] = world.connect().query(f"SELECT * FROM {view} WHERE source = '{shop.source}'")
+        assert (row["cdc_mode"], row["consumers"]) == ("TRIGGER", names), "the more demanding of two counts"
+        assert (row["slowest_consumer"], row["lag_versions"]) == (names[1], 1)
+        assert row["readable_until"] is not None
+        assert row["lag_seconds"] >= 0
+        now = "2026-01-01T00:00:00.000+00:00"
+        found = self.look(world, shop, now)
+        assert (found.slowest_consumer, found.lag_versions, found.level) == (names[1], 1, "ok")
+        assert found.lag_bytes is not None and found.lag_bytes > 0
+        # Years later, the version is past every retention.
+        later = "2100-01-01T00:00:00.000+00:00"
+        found = self.look(world, shop, later)
+        assert (found.level, found.oldest_readable_version) == ("critical", found.newest_version)
+        assert [event.name for event in capture_health.tell(world.connect(), world.settings, [found], later)] == [
+            "capture_lag_critical"
+        ]
+        assert capture_health.tell(world.connect(), world.settings, [found], later) == ()
+        world.run(*shop.requests, run=replace(world, settings=replace(world.settings, lag_warning_mb=0)).invocation())
+        events = Relation.of(world.settings.catalog_schema, "pgt_events").sql
+        rows = world.connect().query(
+            f"SELECT event FROM {events} WHERE pgt_id = {shop.requests[1].pgt_id} AND event LIKE 'capture%' ORDER BY at"
+        )
+        assert sorted(row["event"] for row in rows) == ["capture_lag_critical", "capture_lag_warning"]
+
+    def look(self, world: World, shop: Shop, now: str) -> SourceHealth:
+        session = world.connect()
+        found = capture_health.look(session, world.settings, read_catalog(session, world.settings), now)
+        return next(each for each in found if each.source == shop.source)
 
     def test_captures_that_differ(self, world: World) -> None:
         """Which of the two is wrong, nobody knows: the window is read from the versions themselves."""

@@ -1,4 +1,4 @@
-"""`trickle refresh`, `suspend` and `resume`, and the dbt test stream_table_healthy, which sees what they do."""
+"""`trickle refresh`, `suspend`, `resume`, `health`, and the dbt test stream_table_healthy, which sees what they do."""
 
 from __future__ import annotations
 
@@ -87,6 +87,10 @@ class TestCommands:
         assert self.trickle(shop, "resume", "plain").output == f"{shop.schema}.plain is ACTIVE\n"
         shop.step({"plain": ("FULL", "orders moved from version 1 to 2")})
         assert self.health(shop, "plain") == "pass"
+
+        [orders] = json.loads(self.trickle(shop, "health", "--output", "json").stdout)
+        assert (orders["source"], orders["cdc_mode"], orders["level"]) == (f"{shop.schema}.orders", "NONE", "ok")
+        assert orders["confirmed_version"] < orders["newest_version"] == 2, "failing was not refreshed since"
 
         shop.write("failing.sql", model(BROKEN))
         said = self.trickle(shop, "refresh", "failing")

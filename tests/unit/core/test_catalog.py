@@ -39,8 +39,21 @@ def test_a_stream_table_comes_back_as_it_was() -> None:
     assert catalog.version == tables.SCHEMA_VERSION
 
 
+def test_what_it_reads_comes_back_as_it_was_captured() -> None:
+    captured = Dependency(
+        5, "shop.orders", "id", "TABLE", ("id",), "f", "TRANSITIONING", "why", 7, "then", "m", True, 60
+    )
+    entry = row(store.dependencies(5, [captured]))
+    assert store.parse([entry]).dependencies == {5: (captured,)}
+    older = json.dumps(
+        {"rows": [{"pgt_id": 5, "source": "s", "source_table_id": "", "source_type": "TABLE", "later": 1}]}
+    )
+    assert store.parse([{**entry, "payload": older}]).dependencies == {5: (Dependency(5, "s", "", "TABLE"),)}
+
+
 def test_a_dropped_one_does_not() -> None:
-    assert store.parse([row(entry) for entry in store.dropped(5)]).stream_tables == {}
+    catalog = store.parse([row(entry) for entry in store.dropped(5)])
+    assert (catalog.stream_tables, catalog.dependencies) == ({}, {})
 
 
 def test_an_open_invocation_puts_its_stream_tables_in_doubt() -> None:
