@@ -9,6 +9,9 @@ files, because then it reads those files and no more; or where the table is smal
 two versions is cheap, too. Both are known of a window that has been read, so nothing is asked for it. What failed
 is not tried again while the source is defined as it was.
 
+Where two captures of a window differ, the versions themselves tell which one is wrong. A feed that is wrong is not
+read any more: then, too, the source is WAL.
+
 A window is read whole by one capture, whatever the state is, and the next one begins where it ended: a change of
 state can neither lose a change nor double it.
 """
@@ -29,7 +32,9 @@ SMALL = 16 * 1024 * 1024  # bytes of a table of which the difference of two vers
 FEED_ON = "its change feed is on"
 FEED_OFF = "its change feed is off"
 NO_FEED_KNOWN = "its versions are compared"
-DIFFERENT = "its change feed and its log tell different changes"
+LOG_SERVES = "its log serves"
+LOG_WRONG = "its log told other changes than its change feed and its versions"
+FEED_WRONG = "its change feed told other changes than its versions: what was read from it before may be wrong, too"
 _EXPLICIT: dict[Mode, tuple[State, str]] = {
     "feed": ("TRIGGER", "cdc_mode is feed"),
     "log": ("WAL", "cdc_mode is log"),
@@ -85,7 +90,7 @@ def asks(mode: Mode, before: Capturing | None) -> Mode:
 
 def reading(mode: Mode, before: Capturing | None, facts: LogFacts) -> Reading:
     state = before.state if mode == "auto" and before is not None else None
-    if state not in ("TRANSITIONING", "WAL"):
+    if before is None or state not in ("TRANSITIONING", "WAL"):
         chosen = choose(mode, facts)
         return Reading(chosen, serves=_serves(facts) if isinstance(chosen, Chosen) else "")
     by_log, by_feed = choose("log", facts, "it is captured by its log"), choose("auto", facts)
@@ -93,6 +98,8 @@ def reading(mode: Mode, before: Capturing | None, facts: LogFacts) -> Reading:
         return Reading(by_log)
     if by_feed.capture != "feed":
         return Reading(by_feed if state == "TRANSITIONING" else by_log)
+    if before.failed:
+        return Reading(by_log)
     if by_log.capture == "difference" and not _is_small(facts):
         return Reading(by_feed, obstacle=f"its log would be read as a whole: {by_log.reason}")
     return Reading(by_feed, by_log) if state == "TRANSITIONING" else Reading(by_log, serves=_serves(facts))
@@ -142,14 +149,18 @@ def _compared(before: Capturing, seen: Seen, now: str, timeout_seconds: int) -> 
         problem = f"they could not be compared within {timeout_seconds} s"
     if not problem:
         return Step(before)
+    if problem == FEED_WRONG:
+        return Step(Capturing("WAL", problem, mark=seen.mark, failed=True), "failed")
     return Step(Capturing("TRIGGER", problem, mark=seen.mark or before.mark, failed=True), "failed")
 
 
 def _from_log(before: Capturing, seen: Seen) -> Step:
+    if before.failed:  # it is known that its feed cannot be trusted
+        return Step(before if seen.mark in ("", before.mark) else Capturing("WAL", LOG_SERVES))
     if seen.feed and seen.obstacle:
         return Step(Capturing("TRIGGER", seen.obstacle, mark=seen.mark, failed=True), "failed")
     if seen.feed and before.reason == FEED_OFF:
-        return Step(Capturing("WAL", "its log serves; its change feed was off when it began"))
+        return Step(Capturing("WAL", LOG_SERVES))
     return Step(before)
 
 

@@ -80,7 +80,7 @@ class Captures:
         if isinstance(chosen, Chosen) and found.rival is not None:
             problem = _problem(session, facts, chosen, found.rival)
             seen = replace(seen, agreed=not problem, problem=problem)
-            if problem == transition.DIFFERENT:
+            if problem in (transition.LOG_WRONG, transition.FEED_WRONG):
                 chosen = Chosen("difference", problem)
         self._read[new.key] = _Read(columns, seen, table, self._lag(facts, table))
         return facts, chosen
@@ -189,11 +189,18 @@ def _retention_seconds(table: TableFacts | None, known: Dependency | None) -> in
     return int(table.retention.total_seconds()) if table.retention is not None else None
 
 
-def _problem(session: Session, facts: LogFacts, one: Chosen, other: Chosen) -> str:
+def _problem(session: Session, facts: LogFacts, feed: Chosen, log: Chosen) -> str:
     """Why two captures of a window do not tell the same; empty: they do. Their rows stay in the warehouse."""
-    question = disagreement(facts.window, changes(one, facts), changes(other, facts))
+
+    def differ(other: Chosen) -> bool:
+        return bool(session.query(disagreement(facts.window, changes(feed, facts), changes(other, facts))))
+
     try:
-        return transition.DIFFERENT if session.query(question) else ""
+        if not differ(log):
+            return ""
+        # The difference of the versions is what changed, by definition.
+        is_feed = log.capture == "difference" or differ(Chosen("difference", ""))
+        return transition.FEED_WRONG if is_feed else transition.LOG_WRONG
     except WarehouseError as problem:
         reason = windows.gone(problem) or problem.what.split("\n")[0]
         return f"its change feed and its log could not be compared: {reason}"

@@ -92,6 +92,19 @@ class BringIn(Overwrite):
         return super().asked(query, refresh_mode="differential", **more)
 
 
+class ChangeOver(BringIn):
+    """A source is about to go from its change feed to its log: both are read, and compared."""
+
+    def __init__(self, world: World, expose: str, orders: Relation, number: int) -> None:
+        super().__init__(world, expose, orders, number)
+        if number == 0:
+            world.sql(f"ALTER TABLE {orders.sql} SET TBLPROPERTIES (delta.enableChangeDataFeed = true)")
+
+    def provoke(self) -> None:
+        self.world.run(self.request)
+        self.move()
+
+
 class OverwriteAndDescribe(Overwrite):
     def provoke(self) -> None:
         self.request = replace(self.request, docs=NEW_DOCS)
@@ -222,6 +235,7 @@ ALWAYS: Sequence[tuple[type[Case], str]] = [
 SOAK: Sequence[tuple[type[Case], str]] = [
     (Overwrite, "view"),
     (Overwrite, "table"),
+    (ChangeOver, "view"),
     (Describe, "table"),
     (Placeholder, "table"),
     (Drop, "table"),
