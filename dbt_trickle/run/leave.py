@@ -9,11 +9,25 @@ from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import CommandError, WarehouseError
-from dbt_trickle.names import Relation, literal
+from dbt_trickle.names import Relation, quote
 from dbt_trickle.plan import steps
 from dbt_trickle.run import recover, request, retire
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.session import Session, is_missing
+
+# These put something new in the place of what they find.
+REPLACING = ("table", "view")
+
+
+def before_other_materialization(session: Session, run: Invocation, relation: Relation, materialized: str) -> None:
+    """An incremental model goes on with the table that it finds: that must have the query's columns, and no others."""
+    run.load(session)
+    table = run.stream_table_at(relation)
+    if table is None or table.expose != "table" or materialized in REPLACING or not _ours(session, table):
+        return
+    columns = ", ".join(quote(column.stored) for column in table.columns)
+    # In one commit, and without our properties: from here on it is the model's.
+    session.execute(f"CREATE OR REPLACE TABLE {relation.sql} USING delta AS SELECT {columns} FROM {relation.sql}")
 
 
 def after_other_materialization(session: Session, run: Invocation, relation: Relation, built: bool) -> None:
@@ -32,11 +46,7 @@ def after_other_materialization(session: Session, run: Invocation, relation: Rel
         serve_again(session, table)
         return
     if ours:
-        if not built or table.expose == "view":
-            return
-        # An incremental model goes on with the table that it finds: the table stays, and is the model's now.
-        names = ", ".join(literal(key) for key in ours)
-        session.execute(f"ALTER TABLE {table.public.sql} UNSET TBLPROPERTIES IF EXISTS ({names})")
+        return
     for storage in storages(session, run.settings, table):
         if storage != table.public:
             retire.drop(session, storage)

@@ -41,6 +41,9 @@ def _tell(event: Event) -> None:
     (logger.debug if event.is_routine else logger.warning)(str(event))
 
 
+NO_RELATION = ("test", "unit", "ephemeral")
+
+
 class TrickleAdapter(SparkAdapter):
     ConnectionManager = TrickleConnectionManager
 
@@ -151,7 +154,18 @@ class TrickleAdapter(SparkAdapter):
         node_config = getattr(config.model, "config", None)
         if node_config is not None and node_config.get("file_format") is None:
             node_config._extra["file_format"] = "delta"
+        self._before_other_materialization(config.model)
         return super().pre_model_hook(config)
+
+    def _before_other_materialization(self, node: Any) -> None:
+        materialized = getattr(getattr(node, "config", None), "materialized", None)
+        if materialized in (None, *NO_RELATION, "stream_table", "seed", "snapshot") or not node.schema:
+            return
+        relation = Relation.of(str(node.schema), str(node.alias))
+        try:
+            leave.before_other_materialization(AdapterSession(self), self._run(), relation, materialized)
+        except TrickleError as problem:
+            raise DbtRuntimeError(str(problem)) from problem
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """dbt calls this when a node was built, and also when it could not be."""
@@ -159,7 +173,7 @@ class TrickleAdapter(SparkAdapter):
         failure = sys.exc_info()[1]
         node = getattr(config, "model", None)
         materialized = getattr(getattr(node, "config", None), "materialized", None)
-        if materialized in (None, "test", "unit", "ephemeral") or not node.schema:
+        if materialized in (None, *NO_RELATION) or not node.schema:
             return
         relation = Relation.of(str(node.schema), str(node.alias))
         if materialized == "stream_table":

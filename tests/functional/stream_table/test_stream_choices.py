@@ -71,7 +71,9 @@ class TestChoices:
         shop.write("suspended.sql", model(QUERY, status="active"))
         shop.write("differential.sql", model(QUERY, refresh_mode="full"))
         moved = ("FULL", MOVED)
-        expected = dict.fromkeys(("continued", "refused", "suspended", "differential"), moved)
+        expected = dict.fromkeys(("continued", "refused", "suspended"), moved)
+        # What was loaded for `auto` has columns that a full refresh has no rows for.
+        expected["differential"] = ("REINITIALIZE", MOVED)
         shop.step({**expected, "failing": ("ALTER", "the query changed"), "applied": ("NO_DATA", "no source moved")})
         assert {(shop.state(name).status, shop.state(name).consecutive_errors) for name in NAMES} == {("ACTIVE", 0)}
 

@@ -89,7 +89,7 @@ class TestCommands:
         assert self.health(shop, "plain") == "pass"
 
         [orders] = json.loads(self.trickle(shop, "health", "--output", "json").stdout)
-        assert (orders["source"], orders["cdc_mode"], orders["level"]) == (f"{shop.schema}.orders", "NONE", "ok")
+        assert (orders["source"], orders["cdc_mode"], orders["level"]) == (f"{shop.schema}.orders", "WAL", "ok")
         assert orders["confirmed_version"] < orders["newest_version"] == 2, "failing was not refreshed since"
 
         shop.write("failing.sql", model(BROKEN))

@@ -52,7 +52,7 @@ class TestStates:
         shop.step({"downstream": SAME}, *deferred)
         # Built here, it is another source under the same text.
         results = shop.run("upstream", "downstream", flags=("--vars", "env: dev"))
-        assert results["downstream"].adapter_response["action"] == "FULL"
+        assert results["downstream"].adapter_response["action"] == "REINITIALIZE"
         assert "is read for the first time" in results["downstream"].adapter_response["reason"]
         assert shop.state("downstream").fingerprint == fingerprint
 

@@ -116,7 +116,7 @@ class TestVerify:
         assert self.outcomes(shop.project, "totals", "nested") == {"totals": OK, "nested": OK}
         shop.sql(f"update {totals} set mean = mean * (1 + 1e-6D) where region = '1'")
         shop.sql(f"update {nested} set s = null where id = 2")
-        shop.sql(f"insert into {bag} values ('9', 9)")
+        shop.sql(f"insert into {bag} (region, amount) values ('9', 9)")
         code, said = self.verify(shop.project, "totals", "nested", "bag", "downstream")
         assert code == 1
         counts = {name: (row["outcome"], row["missing"], row["surplus"]) for name, row in said.items()}
@@ -134,11 +134,11 @@ class TestVerify:
         assert shop.run("bag")["bag"].adapter_response["action"] == "REINITIALIZE", "it was written to"
         assert self.outcomes(shop.project, "bag") == {"bag": OK}
         bag = shop.state("bag").storage_relation
-        shop.sql(f"delete from {bag} where region = '1'", f"insert into {bag} values ('1', 10)")
+        shop.sql(f"delete from {bag} where region = '1'", f"insert into {bag} (region, amount) values ('1', 10)")
         [row] = self.verify(shop.project, "bag")[1].values()
         assert (row["missing"], row["surplus"]) == (1, 0)
         assert row["missing_rows"] == [{"copies": 1, "values": {"region": "1", "amount": "10"}}]
-        shop.sql(f"insert into {bag} values ('1', 10)")
+        shop.sql(f"insert into {bag} (region, amount) values ('1', 10)")
         shop.sql(f"update {bag} set amount = null where region = '2'")
         [row] = self.verify(shop.project, "bag")[1].values()
         assert (row["missing"], row["surplus"]) == (1, 1)
