@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-DBT = str(Path(sys.executable).with_name("dbt"))
+DBT, TRICKLE = (str(Path(sys.executable).with_name(command)) for command in ("dbt", "trickle"))
 LONGEST_RUN = 240.0
 ENVIRONMENT = {
     "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
@@ -66,9 +66,9 @@ class Project:
         outputs = {"shop": {"target": "test", "outputs": {"test": target}}}
         self.write("profiles.yml", yaml.safe_dump(outputs))
 
-    def start(self, *arguments: str, own_group: bool = False) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, command: str = DBT, own_group: bool = False) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [DBT, *arguments],
+            [command, *arguments],
             cwd=self.root,
             env={**os.environ, **ENVIRONMENT, "DBT_PROFILES_DIR": str(self.root)},
             stdin=subprocess.DEVNULL,
@@ -80,9 +80,14 @@ class Project:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
+    def trickle(self, *arguments: str) -> Run:
+        return self._run(self.start(*arguments, command=TRICKLE))
+
     def dbt(self, *arguments: str) -> Run:
+        return self._run(self.start(*arguments))
+
+    def _run(self, process: subprocess.Popen[str]) -> Run:
         began = time.monotonic()
-        process = self.start(*arguments)
         try:
             output, _ = process.communicate(timeout=LONGEST_RUN)
         finally:

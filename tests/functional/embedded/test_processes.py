@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -17,16 +18,15 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(sys.platform != "linux", reason="looks for Java processes in /proc"),
 ]
+# For longer than any test takes, without using a core; from a range, so that it is a job and not a constant.
+SLEEP = "java_method('java.lang.Thread', 'sleep', 600000L)"
 FILES = {
     "seeds/numbers.csv": "big,part,at\n9007199254740993,0.1,2024-01-01 00:00:00.123456\n",
     "models/quick.sql": "{{ config(materialized='table') }} select 1 as id, 'ä' as letter",
     "models/quick_view.sql": "select * from {{ ref('quick') }}",
+    "models/kept.sql": "{{ config(materialized='stream_table') }} select id, letter from {{ ref('quick') }}",
     "models/later.sql": "{{ config(materialized='table') }} select id + 1 as id from {{ ref('quick_view') }}",
-    # Sleeps without using a core; from a range, so that it is a job and not folded into a constant.
-    "models/slow.sql": """
-        {{ config(materialized='table') }}
-        select java_method('java.lang.Thread', 'sleep', 120000L) as a from range(1)
-    """,
+    "models/slow.sql": f"{{{{ config(materialized='table') }}}} select {SLEEP} as a from range(1)",
 }
 JOINED = "select concat_ws('|', id, big, part, at) as all from {{ ref('later') }}, {{ ref('numbers') }}"
 DBTS_LINE = re.compile(r"(\d\d:\d\d:\d\d  .*|\s*)")
@@ -37,7 +37,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project, R
     """A profile with the two lines it cannot do without, in a folder as people name them."""
     root = tmp_path_factory.mktemp("Projekte") / "Größe & 'Preis' (neu)"
     project = Project.create(root, {"type": "trickle", "schema": "shop"}, FILES)
-    yield project, project.dbt("build", "--select", "numbers", "quick", "quick_view").ok()
+    yield project, project.dbt("build", "--select", "numbers", "quick", "quick_view", "kept").ok()
     until(lambda: not sparks(project.root), "a Spark outlives its dbt")
 
 
@@ -89,6 +89,8 @@ def test_one_writes_others_read(project: Project) -> None:
 
         shown = project.dbt("show", "--inline", "select * from {{ ref('quick') }}", "--output", "json").ok()
         assert '"letter": "\\u00e4"' in shown.output  # dbt writes its JSON in ASCII
+        status = json.loads(project.trickle("status", "--output", "json").ok().output)
+        assert [(row["status"], row["batch"]) for row in status if row["pgt_name"] == "kept"] == [("ACTIVE", 1)]
         assert first.poll() is None
 
         # Nobody can tidy up after `kill -9`: what it held must come free by itself.
@@ -99,7 +101,7 @@ def test_one_writes_others_read(project: Project) -> None:
 def test_ctrl_c_ends_the_query_dbt_and_spark(project: Project) -> None:
     with writing(project) as process:
         os.killpg(process.pid, signal.SIGINT)
-        output, _ = process.communicate(timeout=60)  # the model would sleep for 120
+        output, _ = process.communicate(timeout=60)  # the model would sleep for much longer
     assert process.returncode not in (0, -signal.SIGINT), output
     assert not re.search(r"^\s+at [\w$.]+\(|Py4J", output, re.MULTILINE), output  # dbt prints a stack of its own
     until(lambda: not sparks(project.root), "a Spark outlives its dbt")
