@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from dbt_project import Project, Run, sparks, until
@@ -52,10 +53,10 @@ def only_dbt_speaks(run: Run) -> None:
 
 
 @contextmanager
-def writing(project: Project) -> Iterator[subprocess.Popen[str]]:
+def writing(project: Project, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A dbt process in the middle of a model that takes long; in a group of its own, as a terminal makes it."""
     lock = project.root / ".trickle" / "writer.lock"
-    process = project.start("run", "--select", "slow", own_group=True)
+    process = project.start("run", *(arguments or ("--select", "slow")), own_group=True)
     try:
         signed = f'"pid": {process.pid},'
         until(lambda: signed in lock.read_text() or process.poll() is not None, "no lock", seconds=120)
@@ -108,6 +109,31 @@ def test_ctrl_c_ends_the_query_dbt_and_spark(project: Project) -> None:
     # A stopped query leaves no table behind.
     run = project.dbt("show", "--inline", "select * from {{ ref('slow') }}")
     assert "[TABLE_OR_VIEW_NOT_FOUND]" in run.output
+
+
+def test_killed_while_tables_are_created(project: Project) -> None:
+    """dbt and its Spark at once, as when the machine goes: neither can tidy up."""
+    warehouse = project.root / ".trickle" / "warehouse"
+    query = f"select {{% if var('hang', false) %}} {SLEEP} {{% else %}} 7 {{% endif %}} as a from range(1)"
+    right = "select count(*) from {{ ref('%s') }} where a = 7 having count(*) <> 1"
+    for kind, more in (("table", ""), ("stream_table", ", volatile_functions='full'")):
+        project.write(f"models/hung_{kind}.sql", f"{{{{ config(materialized='{kind}'{more}) }}}} {query}")
+        project.write(f"tests/right_{kind}.sql", right % f"hung_{kind}")
+
+    def begun() -> set[Path]:
+        """Tables that files have been written for."""
+        return {path.parent for path in warehouse.glob("*/*/part-*")}
+
+    selected = ("--select", "hung_table", "hung_stream_table")
+    before = begun()
+    with writing(project, *selected, "--threads", "2", "--vars", "{hang: true}") as process:
+        until(lambda: len(begun() - before) == 2 or process.poll() is not None, "no files", seconds=120)
+        assert process.poll() is None, process.communicate()[0]
+        os.killpg(process.pid, signal.SIGKILL)
+    project.dbt("build", *selected).ok()
+    assert project.results()["hung_stream_table"]["adapter_response"]["action"] == "FULL"
+    repaired = json.loads(project.trickle("repair", "--output", "json").ok().output)
+    assert repaired == {"rebuilt": [], "orphans": [], "left_alone": []}
 
 
 @pytest.mark.parametrize(
