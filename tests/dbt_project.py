@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -23,6 +24,7 @@ ENVIRONMENT = {
     "DBT_USE_COLORS": "false",
     "DBT_LOG_FORMAT_FILE": "json",
 }
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1  # of <linux/prctl.h> and <linux/capability.h>
 
 
 def until(condition: Callable[[], bool], otherwise: str, seconds: float = 60.0) -> None:
@@ -66,7 +68,15 @@ class Project:
         outputs = {"shop": {"target": "test", "outputs": {"test": target}}}
         self.write("profiles.yml", yaml.safe_dump(outputs))
 
-    def start(self, *arguments: str, command: str = DBT, own_group: bool = False) -> subprocess.Popen[str]:
+    def start(
+        self, *arguments: str, command: str = DBT, own_group: bool = False, heeds_permissions: bool = False
+    ) -> subprocess.Popen[str]:
+        def prepare() -> None:
+            # A suite that was started in the background ignores Ctrl-C, and would hand that on.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if heeds_permissions:
+                _heed_permissions()
+
         return subprocess.Popen(
             [command, *arguments],
             cwd=self.root,
@@ -76,15 +86,14 @@ class Project:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=own_group,
-            # A suite that was started in the background ignores Ctrl-C, and would hand that on.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=prepare,
         )
 
     def trickle(self, *arguments: str) -> Run:
         return self._run(self.start(*arguments, command=TRICKLE))
 
-    def dbt(self, *arguments: str) -> Run:
-        return self._run(self.start(*arguments))
+    def dbt(self, *arguments: str, heeds_permissions: bool = False) -> Run:
+        return self._run(self.start(*arguments, heeds_permissions=heeds_permissions))
 
     def _run(self, process: subprocess.Popen[str]) -> Run:
         began = time.monotonic()
@@ -98,6 +107,15 @@ class Project:
         """The last run's results by the node's name."""
         text = (self.root / folder / "run_results.json").read_text(encoding="utf-8")
         return {result["unique_id"].split(".")[2]: result for result in json.loads(text)["results"]}
+
+
+def _heed_permissions() -> None:
+    """Linux: what root executes from here on may write where its permissions say, and nowhere else.
+
+    Another user would not do: they need not be able to read the interpreter.
+    """
+    if os.geteuid() == 0 and ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0) != 0:
+        raise OSError("this root may not give up its rights")
 
 
 def sparks(root: Path) -> list[int]:
