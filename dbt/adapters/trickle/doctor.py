@@ -10,7 +10,7 @@ from time import perf_counter
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from dbt.adapters.trickle import embedded, jars, java
+from dbt.adapters.trickle import asked, embedded, jars, java
 from dbt.adapters.trickle.bridge import Project, open_project, python_version
 from dbt_trickle.catalog import tables
 from dbt_trickle.errors import EnvironmentProblem, TrickleError, WarehouseError
@@ -140,7 +140,7 @@ def _connection(project: Project) -> Iterator[Check]:
 def _delta(session: object) -> str:
     rows = session.query("SET spark.sql.extensions")  # type: ignore[attr-defined]
     extensions = str(rows[0]["value"])
-    if embedded.DELTA_EXTENSION not in extensions:
+    if asked.DELTA_EXTENSION not in extensions:
         raise WarehouseError("TRK-304", f"Spark runs without Delta (spark.sql.extensions is {extensions})")
     return extensions
 

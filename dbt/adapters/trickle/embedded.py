@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.trickle import jars, java
+from dbt.adapters.trickle import asked, jars, java
 from dbt.adapters.trickle.writer_lock import WriterLock
 from dbt_trickle.errors import EnvironmentProblem
 
@@ -18,16 +18,7 @@ if TYPE_CHECKING:
 
     from dbt.adapters.trickle.credentials import TrickleCredentials
 
-# Settings that only count when the JVM starts: asking for others later must fail, not be ignored.
-LAUNCH_ONLY = (
-    "spark.master",
-    "spark.driver.",
-    "spark.jars",
-    "spark.sql.extensions",
-    "spark.sql.warehouse.dir",
-)
 IN_MEMORY = "in-memory"
-DELTA_EXTENSION = "DeltaSparkSessionExtension"
 
 
 @dataclass(frozen=True)
@@ -35,9 +26,26 @@ class Embedded:
     """The one Spark of this process."""
 
     session: SparkSession
-    settings: dict[str, str]
+    settings: dict[str, str]  # what we launched it with
     home: Path
     lock: WriterLock | None  # none where somebody else made the session: its storage is theirs to guard
+
+    @property
+    def adopted(self) -> bool:
+        return self.lock is None
+
+    def launched_with(self, key: str) -> str | None:
+        return asked.in_force(self.session, key) if self.adopted else self.settings.get(key)
+
+    @property
+    def remedy(self) -> str:
+        """For settings that cannot be changed any more."""
+        if not self.adopted:
+            return "use a process of its own for this profile."
+        return (
+            "the session that this process had before dbt must be made with them. "
+            "Or leave them out of the profile's server_side_parameters."
+        )
 
 
 _guard = threading.Lock()
@@ -51,11 +59,10 @@ def running() -> Embedded | None:
 def get(credentials: TrickleCredentials) -> Embedded:
     global _running
     with _guard:
-        if _running is not None and not _stopped(_running.session):
-            _require_same(_running, credentials)
-            return _running
-        require_pyspark()
-        _running = _adopt(credentials) or _launch(credentials)
+        if _running is None or _stopped(_running.session):
+            require_pyspark()
+            _running = _adopt(credentials) or _launch(credentials)
+        _require_same(_running, credentials)
         return _running
 
 
@@ -76,23 +83,14 @@ def _adopt(credentials: TrickleCredentials) -> Embedded | None:
 
 
 def _require_same(spark: Embedded, credentials: TrickleCredentials) -> None:
-    if not spark.settings:
-        return
     # Two projects in one process: the second one's tables would quietly land in the first one's warehouse.
-    if spark.home != credentials.embedded_home:
+    if not spark.adopted and spark.home != credentials.embedded_home:
         raise EnvironmentProblem(
             "TRK-404",
             f"Spark already runs in this process with the warehouse {spark.home}, not {credentials.embedded_home}",
             remedy="A process has one embedded Spark: use a process of its own for this profile.",
         )
-    asked = {k: v for k, v in credentials.server_side_parameters.items() if k.startswith(LAUNCH_ONLY)}
-    different = sorted(k for k, v in asked.items() if spark.settings.get(k) != v)
-    if different:
-        raise EnvironmentProblem(
-            "TRK-404",
-            f"Spark already runs in this process with other settings for {', '.join(different)}",
-            remedy="These settings count only when Spark starts: use a process of its own for this profile.",
-        )
+    asked.require_launched_with(spark.launched_with, credentials.server_side_parameters, spark.remedy)
 
 
 def require_pyspark() -> None:
@@ -176,8 +174,7 @@ def defaults(home: Path, paths: list[Path]) -> dict[str, str]:
         "spark.driver.memory": f"{_memory_mb()}m",
         "spark.driver.extraClassPath": os.pathsep.join(map(str, paths)),
         "spark.driver.extraJavaOptions": " ".join(options),
-        "spark.sql.extensions": f"io.delta.sql.{DELTA_EXTENSION}",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        **asked.DELTA,
         "spark.sql.sources.default": "delta",
         "spark.sql.warehouse.dir": str(home / "warehouse"),
         "spark.local.dir": str(home / "tmp"),
@@ -236,7 +233,6 @@ def new_session(credentials: TrickleCredentials) -> Any:
     """A session of its own for one dbt thread, so that SET and temporary views do not leak."""
     spark = get(credentials)
     session = spark.session.newSession()
-    for key, value in credentials.server_side_parameters.items():
-        if session.conf.isModifiable(key):
-            session.conf.set(key, value)
+    asked.give(session, credentials.server_side_parameters, spark.remedy)
+    asked.require_delta(session)
     return session

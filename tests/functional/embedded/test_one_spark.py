@@ -87,21 +87,54 @@ def test_settings_of_the_profile(tmp_path: Path) -> None:
 
 
 ADOPTED = """
+from dbt.adapters.trickle import embedded
+from dbt.adapters.trickle.asked import DELTA
+from dbt_trickle.errors import TrickleError
 from pyspark.sql import SparkSession
-conf = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-theirs = conf.config("spark.log.level", "OFF").config("spark.ui.showConsoleProgress", "false").getOrCreate()
-theirs.range(3).createGlobalTempView("theirs")
+
+credentials = TrickleCredentials(host="embedded", method="session", schema="s", home=home)
+jars = ":".join(map(str, embedded.ensure_jars(credentials)))
+warehouse = home + " of a notebook"
+theirs = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false",
+          "spark.driver.extraClassPath": jars, "spark.sql.warehouse.dir": warehouse}
+
+def notebook(**more):
+    return SparkSession.builder.master("local[1]").config(map={**theirs, **more}).getOrCreate()
+
+def refused(**settings):
+    try:
+        session(**settings)
+    except TrickleError as problem:
+        print(problem.code, problem.what)
+
+spark = notebook()
+refused()
+spark.stop()
+
+spark = notebook(**DELTA)
+spark.range(3).createGlobalTempView("theirs")
+refused(spark__driver__memory="2g", spark__jars="/a.jar", spark__ui__enabled="true")
 
 found = []
-thread = threading.Thread(target=lambda: found.extend(rows(session(), "select count(*) from global_temp.theirs")))
+def use():
+    mine = session(spark__sql__warehouse__dir=warehouse)
+    rows(mine, "create table mine using delta as select * from global_temp.theirs")
+    found.extend(rows(mine, "select count(*) from mine version as of 0"))
+
+thread = threading.Thread(target=use)
 thread.start()
 thread.join()
-print(found, theirs.sparkContext.master)
+print(found, spark.sparkContext.master)
 """
 
 
 def test_the_spark_of_a_notebook_is_used_from_any_thread(tmp_path: Path) -> None:
     home = tmp_path / "home"
     # What their Spark prints while it starts is theirs, too.
-    assert run(ADOPTED, home).stdout.splitlines() == ["[(3,)] local[1]"]
+    assert run(ADOPTED, home).stdout.splitlines() == [
+        "TRK-304 Spark runs without Delta (spark.sql.extensions is not set)",
+        "TRK-404 Spark already runs in this process with other settings for spark.driver.memory, spark.jars",
+        "[(3,)] local[1]",
+    ]
     assert not home.exists()
+    assert (tmp_path / "home of a notebook" / "mine" / "_delta_log").is_dir()
