@@ -19,7 +19,6 @@ from dbt_trickle.capture.base import LogFacts, Window
 from dbt_trickle.capture.choose import Chosen, Refused
 from dbt_trickle.capture.commits import nothing_changed
 from dbt_trickle.capture.lag import CRITICAL, WARNING, Limits, limits_passed
-from dbt_trickle.capture.read import changes, disagreement
 from dbt_trickle.capture.table import TableFacts, table_facts
 from dbt_trickle.capture.transition import Capturing, Seen
 from dbt_trickle.catalog import events
@@ -27,7 +26,6 @@ from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import Dependency, Unversioned
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.delta.context import read_columns
-from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier, SourceVersion
 from dbt_trickle.run import windows
@@ -50,6 +48,7 @@ class _Read:
     seen: Seen
     table: TableFacts | None = None
     passed: tuple[tuple[str, str], ...] = ()  # levels of its lag, and why
+    rival: Chosen | None = None
 
 
 @dataclass
@@ -76,14 +75,18 @@ class Captures:
         table = TableFacts(new.table_id, facts.properties, facts.size) if facts.size is not None else None
         seen = Seen(True, table.feed if table else None, table.mark(columns) if table else "")
         seen = replace(seen, serves=found.serves, obstacle=found.obstacle)
-        chosen = found.chosen
-        if isinstance(chosen, Chosen) and found.rival is not None:
-            problem = _problem(session, facts, chosen, found.rival)
-            seen = replace(seen, agreed=not problem, problem=problem)
-            if problem in (transition.LOG_WRONG, transition.FEED_WRONG):
-                chosen = Chosen("difference", problem)
-        self._read[new.key] = _Read(columns, seen, table, self._lag(facts, table))
-        return facts, chosen
+        self._read[new.key] = _Read(columns, seen, table, self._lag(facts, table), found.rival)
+        return facts, found.chosen
+
+    def compared(self, session: Session, key: str, facts: LogFacts, chosen: Chosen) -> Chosen:
+        """What reads a window that is going to be read: with a rival, the two are compared before."""
+        read = self._read[key]
+        if read.rival is None:
+            return chosen
+        problem = windows.disagreed(session, facts, chosen, read.rival)
+        self._read[key] = replace(read, seen=replace(read.seen, agreed=not problem, problem=problem))
+        wrong = problem in (transition.LOG_WRONG, transition.FEED_WRONG)
+        return Chosen("difference", problem) if wrong else chosen
 
     def settle(
         self,
@@ -187,20 +190,3 @@ def _retention_seconds(table: TableFacts | None, known: Dependency | None) -> in
     if table is None:
         return known.retention_seconds if known is not None else None
     return int(table.retention.total_seconds()) if table.retention is not None else None
-
-
-def _problem(session: Session, facts: LogFacts, feed: Chosen, log: Chosen) -> str:
-    """Why two captures of a window do not tell the same; empty: they do. Their rows stay in the warehouse."""
-
-    def differ(other: Chosen) -> bool:
-        return bool(session.query(disagreement(facts.window, changes(feed, facts), changes(other, facts))))
-
-    try:
-        if not differ(log):
-            return ""
-        # The difference of the versions is what changed, by definition.
-        is_feed = log.capture == "difference" or differ(Chosen("difference", ""))
-        return transition.FEED_WRONG if is_feed else transition.LOG_WRONG
-    except WarehouseError as problem:
-        reason = windows.gone(problem) or problem.what.split("\n")[0]
-        return f"its change feed and its log could not be compared: {reason}"

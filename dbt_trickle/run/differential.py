@@ -68,6 +68,9 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
         why = f"{why}; {choice.reason}"
         if not choice.differential:
             return Decision("FULL", why, Work.OVERWRITE, choice=choice)
+    read = [
+        replace(each, chosen=here.captures.compared(here.session, each.key, each.facts, each.chosen)) for each in read
+    ]
     context = Context(
         {
             key: _source(before.frontier.get(key), version, read)

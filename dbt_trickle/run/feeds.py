@@ -22,7 +22,7 @@ from dbt_trickle.run.situation import Situation
 
 def ready(here: Situation, decision: Decision) -> Situation:
     """The situation with the allowed feeds switched on; an error where a capture cannot be what it is to be."""
-    if here.request.config.refresh_mode == "full" or decision.work in (Work.NOTHING, Work.PLACEHOLDER):
+    if not here.request.config.differential or decision.work in (Work.NOTHING, Work.PLACEHOLDER):
         return here
     here = _switched_on(here)
     if decision.work is Work.LOAD and decision.action in ("FULL", "ALTER"):

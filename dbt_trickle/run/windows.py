@@ -12,9 +12,11 @@ from typing import Any
 
 from dbt_trickle.capture import log
 from dbt_trickle.capture.base import Appended, CommitFacts, LogFacts, Unlogged, Window
-from dbt_trickle.capture.choose import Mode, needs_log, unreadable
+from dbt_trickle.capture.choose import Chosen, Mode, needs_log, unreadable
 from dbt_trickle.capture.commits import commit_facts, nothing_changed
+from dbt_trickle.capture.read import changes, disagreement
 from dbt_trickle.capture.table import table_facts
+from dbt_trickle.capture.transition import FEED_WRONG, LOG_WRONG
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.run.columns import described, names_and_types
@@ -59,6 +61,23 @@ def gather(session: Session, window: Window, known_at: str, mode: Mode) -> LogFa
     if not needs_log(mode, facts):
         return facts
     return replace(facts, log=_log(session, facts, str(detail["location"]), _names(detail.get("partitionColumns"))))
+
+
+def disagreed(session: Session, facts: LogFacts, feed: Chosen, log: Chosen) -> str:
+    """Why two captures of a window do not tell the same; empty: they do. Their rows stay in the warehouse."""
+
+    def differ(other: Chosen) -> bool:
+        return bool(session.query(disagreement(facts.window, changes(feed, facts), changes(other, facts))))
+
+    try:
+        if not differ(log):
+            return ""
+        # The difference of the versions is what changed, by definition.
+        is_feed = log.capture == "difference" or differ(Chosen("difference", ""))
+        return FEED_WRONG if is_feed else LOG_WRONG
+    except WarehouseError as problem:
+        reason = gone(problem) or problem.what.split("\n")[0]
+        return f"its change feed and its log could not be compared: {reason}"
 
 
 def _from_history(session: Session, window: Window, known_at: str) -> LogFacts:
