@@ -30,8 +30,8 @@ def commit(case: dict[str, Any]) -> CommitFacts:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['operation']} {case['expect']}")
 def test_effect(case: dict[str, Any]) -> None:
     found = commit(case)
-    expect = {"rows": None, "feed": None, "vacuum": None, **case["expect"]}
-    told = {"effect": found.effect.name, "rows": found.rows, "feed": found.feed}
+    expect = {"rows": None, "feed": None, "vacuum": None, "size": 0, **case["expect"]}
+    told = {"effect": found.effect.name, "rows": found.rows, "feed": found.feed, "size": found.size}
     assert {**told, "vacuum": found.removes_files_older_than} == expect
 
 
