@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dbt_trickle.capture.base import CommitFacts
+from dbt_trickle.capture.table import Retention
 
 OK, WARNING, CRITICAL = "ok", "warning", "critical"
 _MB = 1_000_000
-_NEAR = 0.75  # of a retention: from then on a version may soon be refused
+_NEAR = 0.25  # of a retention: when no more than that is left, it is soon
 
 
 @dataclass(frozen=True)
@@ -20,20 +21,32 @@ class Limits:
     critical_mb: int
 
 
-def limits_passed(
-    limits: Limits, written: int, age: timedelta, retention: timedelta | None
-) -> tuple[tuple[str, str], ...]:
-    """Events and their reasons. `age`: since the version that was consumed last was committed."""
+@dataclass(frozen=True)
+class Kept:
+    """How much longer the version that was consumed last is kept for sure, and from when on that is worth a word."""
+
+    left: timedelta
+    near: timedelta
+
+
+def kept(retention: Retention | None, committed_at: str, replaced_at: str, now: str) -> Kept | None:
+    if retention is None:
+        return None
+    left = retention.until(committed_at, replaced_at) - datetime.fromisoformat(now)
+    return Kept(left, retention.shortest * _NEAR)
+
+
+def limits_passed(limits: Limits, written: int, kept: Kept | None) -> tuple[tuple[str, str], ...]:
+    """Levels, and why."""
     passed = []
     if written >= limits.critical_mb * _MB:
         passed.append((CRITICAL, f"{written // _MB} MB were written since, {limits.critical_mb} MB are allowed"))
     elif written >= limits.warning_mb * _MB:
         passed.append((WARNING, f"{written // _MB} MB were written since, {limits.warning_mb} MB are allowed"))
-    if retention is not None and age >= retention:
-        passed.append((CRITICAL, f"the version that was consumed last is older than the retention ({retention})"))
-    elif retention is not None and age >= retention * _NEAR:
-        left = retention - age
-        passed.append((WARNING, f"the version that was consumed last can be read for {_told(left)} more"))
+    if kept is not None and kept.left <= timedelta():
+        passed.append((CRITICAL, "the version that was consumed last is past its retention, it may go any time"))
+    elif kept is not None and kept.left <= kept.near:
+        passed.append((WARNING, f"the version that was consumed last is kept for {_told(kept.left)} more"))
     return tuple(passed)
 
 
@@ -42,14 +55,12 @@ def worst(passed: Sequence[tuple[str, str]]) -> str:
     return CRITICAL if CRITICAL in levels else WARNING if levels else OK
 
 
-def oldest_readable(commits: Sequence[CommitFacts], retention: timedelta | None, now: str) -> int:
+def oldest_readable(commits: Sequence[CommitFacts]) -> int:
     """Of a history, oldest first, the first version that can still be read. The newest one always can."""
-    moment = datetime.fromisoformat(now)
     vacuumed = max((c.removes_files_older_than for c in commits if c.removes_files_older_than is not None), default="")
     for commit, following in itertools.pairwise(commits):
-        kept = retention is None or moment - datetime.fromisoformat(commit.committed_at) < retention
         # Files of a version go out of use with the commit after it.
-        if kept and following.committed_at > vacuumed:
+        if following.committed_at > vacuumed:
             return commit.version
     return commits[-1].version
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import xxhash
@@ -14,13 +14,28 @@ import xxhash
 from dbt_trickle.formats import delta
 
 FEED_PROPERTY = "delta.enableChangeDataFeed"
-# How long an old version can be read: its files, and its log. With Delta's own defaults.
-_RETENTIONS = (
-    ("delta.deletedFileRetentionDuration", timedelta(weeks=1)),
-    ("delta.logRetentionDuration", timedelta(days=30)),
-)
+# With Delta's own defaults.
+_FILES = ("delta.deletedFileRetentionDuration", timedelta(weeks=1))
+_LOG = ("delta.logRetentionDuration", timedelta(days=30))
 _PART = re.compile(r"(\d+) *(millisecond|second|minute|hour|day|week)s?", re.IGNORECASE)
 _INTERVAL = re.compile(r"(?:interval)? *(?:\d+ *[a-z]+ *)+", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How long an old version is kept: its files from when they went out of use, its log from its commit on."""
+
+    files: timedelta
+    log: timedelta
+
+    @property
+    def shortest(self) -> timedelta:
+        return min(self.files, self.log)
+
+    def until(self, committed_at: str, replaced_at: str) -> datetime:
+        """From then on a VACUUM or a checkpoint may take what the version needs."""
+        files, log = datetime.fromisoformat(replaced_at) + self.files, datetime.fromisoformat(committed_at) + self.log
+        return min(files, log)
 
 
 @dataclass(frozen=True)
@@ -34,7 +49,7 @@ class TableFacts:
         return feed_is_on(self.properties)
 
     @property
-    def retention(self) -> timedelta | None:
+    def retention(self) -> Retention | None:
         return retention(self.properties)
 
     def mark(self, columns: Sequence[tuple[str, str]]) -> str:
@@ -53,12 +68,11 @@ def feed_is_on(properties: Mapping[str, str]) -> bool:
     return _given(properties).get(FEED_PROPERTY.lower(), "").lower() == "true"
 
 
-def retention(properties: Mapping[str, str]) -> timedelta | None:
-    """From its commit on, so long a version can be read; none where that is said in words that are not known."""
+def retention(properties: Mapping[str, str]) -> Retention | None:
+    """None where it is said in words that are not known."""
     given = _given(properties)
-    found = [_duration(given[key.lower()]) if key.lower() in given else default for key, default in _RETENTIONS]
-    known = [duration for duration in found if duration is not None]
-    return min(known) if len(known) == len(found) else None
+    files, log = (_duration(given[key.lower()]) if key.lower() in given else default for key, default in (_FILES, _LOG))
+    return Retention(files, log) if files is not None and log is not None else None
 
 
 def _duration(text: str) -> timedelta | None:

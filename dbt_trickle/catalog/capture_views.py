@@ -33,7 +33,8 @@ def health(dependencies: str, stream_tables: str) -> str:
         "min(c.version) AS confirmed_version, max_by(c.version, c.committed_at) AS newest_version, "
         "greatest(0, max_by(c.version, c.committed_at) - min(c.version)) AS lag_versions, "
         f"unix_timestamp(max({at})) - unix_timestamp(min({at})) AS lag_seconds, "
-        f"min({at} + make_dt_interval(0, 0, 0, d.retention_seconds)) AS readable_until "
+        "CASE WHEN max_by(c.version, c.committed_at) > min(c.version) "
+        f"THEN min({at} + make_dt_interval(0, 0, 0, d.retention_seconds)) END AS readable_until "
         f"FROM {dependencies} d JOIN {stream_tables} t ON t.pgt_id = d.pgt_id {_consumed(stream_tables)} "
         "WHERE d.source_type <> 'VIEW' GROUP BY lower(d.source)"
     )

@@ -145,7 +145,7 @@ class Dependency:
     # Beyond the published columns: what the next run needs of it (capture/transition.py).
     mark: str = ""
     transition_failed: bool = False
-    retention_seconds: int | None = None  # from its commit on, so long a version of the source can be read
+    retention_seconds: int | None = None  # from its commit on, so long a version of the source is kept at least
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Dependency:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from dbt_trickle.capture.base import CommitFacts
 from dbt_trickle.capture.commits import commit_facts, nothing_changed
-from dbt_trickle.capture.lag import CRITICAL, OK, WARNING, Limits, limits_passed, oldest_readable, worst
+from dbt_trickle.capture.lag import CRITICAL, OK, WARNING, Limits, kept, limits_passed, oldest_readable, worst
 from dbt_trickle.capture.table import TableFacts, table_facts
 from dbt_trickle.catalog import events, reports, store
 from dbt_trickle.catalog.events import Event
@@ -48,7 +48,7 @@ class SourceHealth:
     lag_bytes: int | None = None
     lag_seconds: int | None = None
     oldest_readable_version: int | None = None
-    readable_until: str | None = None  # when the slowest consumer's version may be refused
+    readable_until: str | None = None  # for sure: what the slowest consumer goes on from
     level: str = OK
     problem: str = ""
 
@@ -122,19 +122,19 @@ def _of(session: Session, settings: ProjectSettings, consumers: list[Consumer], 
             raise
         return replace(found, level=CRITICAL, problem="it is not there any more")
     commits = sorted(map(commit_facts, rows), key=lambda commit: commit.version)
-    found = _measured(found, slowest.version, commits, table, now)
+    found = _measured(found, slowest.version, commits, table)
     return _judged(found, settings, slowest.version, commits, table, now) if captured else found
 
 
 def _measured(
-    found: SourceHealth, consumed: SourceVersion, commits: Sequence[CommitFacts], table: TableFacts, now: str
+    found: SourceHealth, consumed: SourceVersion, commits: Sequence[CommitFacts], table: TableFacts
 ) -> SourceHealth:
     newest = commits[-1]
     pending = [commit for commit in commits if commit.version > consumed.version]
     complete = commits[0].version <= consumed.version + 1
     until = None
-    if table.retention is not None:
-        until = (datetime.fromisoformat(consumed.committed_at) + table.retention).isoformat(timespec="seconds")
+    if pending and table.retention is not None:
+        until = table.retention.until(consumed.committed_at, pending[0].committed_at).isoformat(timespec="seconds")
     moved = pending if not nothing_changed(pending) else []
     return replace(
         found,
@@ -142,7 +142,7 @@ def _measured(
         lag_versions=max(0, newest.version - consumed.version),
         lag_bytes=sum(commit.size for commit in moved) if complete else None,
         lag_seconds=int(_between(consumed.committed_at, newest.committed_at)) if moved else 0,
-        oldest_readable_version=oldest_readable(commits, table.retention, now),
+        oldest_readable_version=oldest_readable(commits),
         readable_until=until,
     )
 
@@ -160,15 +160,15 @@ def _judged(
         return replace(found, level=CRITICAL, problem="it was dropped and re-created")
     if at is None and len(commits) == COMMITS:
         return replace(found, level=WARNING, problem=f"more than {COMMITS} commits behind")
-    readable = oldest_readable(commits, None, now)
-    if at is None or readable > consumed.version:
+    if at is None or oldest_readable(commits) > consumed.version:
         what = "its history does not go back to" if at is None else "it was vacuumed past"
         return replace(found, level=CRITICAL, problem=f"{what} version {consumed.version}")
-    if nothing_changed(commit for commit in commits if commit.version > consumed.version):
+    pending = [commit for commit in commits if commit.version > consumed.version]
+    if nothing_changed(pending):
         return found
     limits = Limits(settings.lag_warning_mb, settings.lag_critical_mb)
-    age = datetime.fromisoformat(now) - datetime.fromisoformat(consumed.committed_at)
-    passed = limits_passed(limits, found.lag_bytes or 0, age, table.retention)
+    left = kept(table.retention, consumed.committed_at, pending[0].committed_at, now)
+    passed = limits_passed(limits, found.lag_bytes or 0, left)
     return replace(found, level=worst(passed), problem="; ".join(reason for _, reason in passed))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 import xxhash
@@ -18,7 +17,7 @@ from dbt_trickle.capture import transition
 from dbt_trickle.capture.base import LogFacts, Window
 from dbt_trickle.capture.choose import Chosen, Refused
 from dbt_trickle.capture.commits import nothing_changed
-from dbt_trickle.capture.lag import CRITICAL, WARNING, Limits, limits_passed
+from dbt_trickle.capture.lag import CRITICAL, WARNING, Limits, kept, limits_passed
 from dbt_trickle.capture.table import TableFacts, table_facts
 from dbt_trickle.capture.transition import Capturing, Seen
 from dbt_trickle.catalog import events
@@ -159,9 +158,10 @@ class Captures:
         return _Read(columns, seen, table, read.passed if read is not None else ())
 
     def _lag(self, facts: LogFacts, table: TableFacts | None) -> tuple[tuple[str, str], ...]:
-        age = datetime.fromisoformat(self.now) - datetime.fromisoformat(facts.known_at)
         limits = Limits(self.settings.lag_warning_mb, self.settings.lag_critical_mb)
-        return limits_passed(limits, facts.written, age, table.retention if table is not None else None)
+        retention = table.retention if table is not None else None
+        replaced_at = facts.commits[0].committed_at if facts.commits else facts.known_at
+        return limits_passed(limits, facts.written, kept(retention, facts.known_at, replaced_at, self.now))
 
     def _event(self, name: str, source: SourceVersion, **payload: Any) -> Event:
         return Event(name, self.request.pgt_id, self.now, self.request.name, {"source": source.relation, **payload})
@@ -189,4 +189,4 @@ def of(request: Request, run: Invocation, before: Frontier, pinned: PinnedQuery,
 def _retention_seconds(table: TableFacts | None, known: Dependency | None) -> int | None:
     if table is None:
         return known.retention_seconds if known is not None else None
-    return int(table.retention.total_seconds()) if table.retention is not None else None
+    return int(table.retention.shortest.total_seconds()) if table.retention is not None else None

@@ -7,56 +7,62 @@ from datetime import timedelta
 import pytest
 
 from dbt_trickle.capture.base import CommitFacts, Effect
-from dbt_trickle.capture.lag import Limits, limits_passed, oldest_readable, worst
-from dbt_trickle.capture.table import TableFacts, table_facts
+from dbt_trickle.capture.lag import Kept, Limits, kept, limits_passed, oldest_readable, worst
+from dbt_trickle.capture.table import Retention, TableFacts, table_facts
 
 LIMITS = Limits(100, 1024)
-MB, WEEK = 1_000_000, timedelta(weeks=1)
+MB = 1_000_000
+MONTH = Retention(files=timedelta(weeks=1), log=timedelta(days=29))
 
 
 @pytest.mark.parametrize(
-    ("written", "age", "retention", "told"),
+    ("written", "committed", "replaced", "told"),
     [
-        (99 * MB, timedelta(0), WEEK, []),
-        (100 * MB, timedelta(0), WEEK, ["warning"]),
-        (1024 * MB, timedelta(0), WEEK, ["critical"]),
-        (0, timedelta(days=5), WEEK, []),
-        (0, timedelta(days=6), WEEK, ["warning"]),
-        (0, timedelta(days=7), WEEK, ["critical"]),
-        (100 * MB, timedelta(days=7), WEEK, ["warning", "critical"]),
-        (0, timedelta(days=99), None, []),
+        (99 * MB, 28, 29, []),
+        (100 * MB, 28, 29, ["warning"]),
+        (1024 * MB, 28, 29, ["critical"]),
+        # Its files are in use until it is replaced: then their week begins. That of its log, at its commit.
+        (0, 8, 29, []),
+        (0, 8, 25, []),
+        (0, 8, 24, ["warning"]),
+        (0, 8, 23, ["critical"]),
+        (0, 2, 29, ["warning"]),
+        (0, 1, 29, ["critical"]),
+        (100 * MB, 1, 29, ["warning", "critical"]),
     ],
 )
-def test_limits(written: int, age: timedelta, retention: timedelta | None, told: list[str]) -> None:
-    passed = limits_passed(LIMITS, written, age, retention)
+def test_limits(written: int, committed: int, replaced: int, told: list[str]) -> None:
+    passed = limits_passed(LIMITS, written, kept(MONTH, at(committed), at(replaced), at(30)))
     assert [level for level, _ in passed] == told
     assert worst(passed) == (told[-1] if told else "ok")
 
 
-def test_how_long_is_told_in_words() -> None:
-    def said(age: timedelta) -> str:
-        return limits_passed(LIMITS, 0, age, WEEK)[0][1]
-
-    assert said(timedelta(days=6)) == "the version that was consumed last can be read for 24 h more"
-    assert said(timedelta(days=6, hours=23, minutes=30)).endswith("for 30 min more")
-    month = timedelta(days=30)
-    assert limits_passed(LIMITS, 0, timedelta(days=25), month)[0][1].endswith("for 5 d more")
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [(timedelta(days=3), "3 d"), (timedelta(hours=47), "47 h"), (timedelta(minutes=30), "30 min")],
+)
+def test_how_long_is_told_in_words(left: timedelta, words: str) -> None:
+    told = [("warning", f"the version that was consumed last is kept for {words} more")]
+    assert list(limits_passed(LIMITS, 0, Kept(left, timedelta(days=4)))) == told
+    assert limits_passed(LIMITS, 0, Kept(left, timedelta())) == ()
+    assert kept(None, at(1), at(1), at(30)) is None
+    assert limits_passed(LIMITS, 0, None) == ()
 
 
 @pytest.mark.parametrize(
     ("properties", "retention"),
     [
-        ({}, WEEK),
-        ({"delta.deletedFileRetentionDuration": "interval 30 days"}, timedelta(days=30)),
-        ({"Delta.DeletedFileRetentionDuration": "INTERVAL 2 WEEKS 3 hours"}, timedelta(days=14, hours=3)),
-        ({"delta.deletedFileRetentionDuration": "90 days"}, timedelta(days=30)),
-        ({"delta.logRetentionDuration": "interval 1 day"}, timedelta(days=1)),
+        ({}, (7, 30)),
+        ({"Delta.DeletedFileRetentionDuration": "INTERVAL 2 WEEKS 24 hours"}, (15, 30)),
+        ({"delta.deletedFileRetentionDuration": "90 days"}, (90, 30)),
+        ({"delta.logRetentionDuration": "interval 1 day"}, (7, 1)),
         ({"delta.logRetentionDuration": "P1D"}, None),
         ({"delta.logRetentionDuration": "interval 1 month"}, None),
     ],
 )
-def test_retention(properties: dict[str, str], retention: timedelta | None) -> None:
-    assert TableFacts("id", properties, 1).retention == retention
+def test_retention(properties: dict[str, str], retention: tuple[int, int] | None) -> None:
+    expected = Retention(*(timedelta(days=n) for n in retention)) if retention else None
+    assert TableFacts("id", properties, 1).retention == expected
 
 
 def test_a_detail_is_read_from_any_connection() -> None:
@@ -83,9 +89,7 @@ def at(day: int) -> str:
 
 
 def test_which_version_is_the_oldest_that_can_be_read() -> None:
-    assert oldest_readable(commits(1, 2, 3), WEEK, at(4)) == 3
-    assert oldest_readable(commits(1, 2, 3), WEEK, at(9)) == 5, "of the second a week has passed"
-    assert oldest_readable(commits(1, 2, 3), WEEK, at(30)) == 5, "the newest one always can"
-    assert oldest_readable(commits(1, 2, 3), None, at(30)) == 3
+    assert oldest_readable(commits(1, 2, 3)) == 3
     # What was out of use on the 2nd is gone: version 3 was replaced then, version 4 on the 3rd.
-    assert oldest_readable(commits(1, 2, 3, 4, vacuum=at(2)), WEEK, at(4)) == 4
+    assert oldest_readable(commits(1, 2, 3, 4, vacuum=at(2))) == 4
+    assert oldest_readable(commits(1, 2, 3, 4, vacuum=at(9))) == 6, "the newest one always can"
