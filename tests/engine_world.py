@@ -44,11 +44,12 @@ class SparkEngineSession:
         self._run(sql)
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        return [row.asDict(recursive=True) for row in self._run(sql).collect()]
+        return self._run(sql, fetch=True)
 
-    def _run(self, sql: str) -> Any:
+    def _run(self, sql: str, *, fetch: bool = False) -> Sequence[Mapping[str, Any]]:
         try:
-            return self.spark.sql(sql)
+            frame = self.spark.sql(sql)
+            return [row.asDict(recursive=True) for row in frame.collect()] if fetch else []
         # py4j's own errors carry what Spark did not turn into one of its classes.
         except Exception as problem:
             raise WarehouseError("TRK-301", message_of(problem)) from problem

@@ -5,6 +5,5 @@ tests stands here.
 """
 
 PENDING: dict[str, str] = {
-    "functional/engine/test_capture.py": "written, but never run on Spark",
     "functional/engine/test_capture_events.py": "written, but never run on Spark: what it expects was not seen",
 }

@@ -72,9 +72,10 @@ def unreadable(facts: LogFacts) -> Refused | None:
         raise TrickleBug(f"commits {[c.version for c in facts.commits]} of the window ({window.old}, {window.new}]")
     if facts.gone:
         return Refused(Why.GONE, facts.gone)
-    # From the window's first commit on, files of the old version may be out of use.
+    # From the window's first commit on, files of the old version may be out of use; a VACUUM puts none out of it.
+    first = next((c for c in facts.commits if not c.operation.startswith("VACUUM")), None)
     vacuums = [c.removes_files_older_than for c in facts.commits + facts.later]
-    if any(before is not None and facts.commits[0].committed_at <= before for before in vacuums):
+    if first is not None and any(before is not None and first.committed_at <= before for before in vacuums):
         return Refused(Why.GONE, f"vacuumed past version {window.old}")
     return None
 

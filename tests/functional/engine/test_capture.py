@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +27,11 @@ from dbt_trickle.run.windows import gather  # noqa: E402
 
 pytestmark = pytest.mark.spark
 
-COMMITS = 14
+# More of both: TRICKLE_HISTORIES=20 TRICKLE_HISTORY_COMMITS=30.
+SEEDS = range(1, int(os.environ.get("TRICKLE_HISTORIES", "1")) + 1)
+KINDS = [(False, False), (True, True), (False, True), (True, False)][: 2 if len(SEEDS) == 1 else 4]
+IDS = [f"{'partitioned' if p else 'flat'}-{'vectors' if v else 'files'}" for p, v in KINDS]
+COMMITS = int(os.environ.get("TRICKLE_HISTORY_COMMITS", "10"))
 SCHEMA = "capture_histories"
 
 
@@ -36,9 +41,8 @@ def connect(dbt_profile_target: dict[str, Any]) -> Callable[[], Session]:
 
 
 class TestRandomHistories:
-    @pytest.mark.parametrize("vectors", [False, True], ids=["files", "vectors"])
-    @pytest.mark.parametrize("partitioned", [False, True], ids=["flat", "partitioned"])
-    @pytest.mark.parametrize("seed", [1, 2])
+    @pytest.mark.parametrize(("partitioned", "vectors"), KINDS, ids=IDS)
+    @pytest.mark.parametrize("seed", SEEDS)
     def test_every_capture_tells_the_same(
         self, connect: Callable[[], Session], seed: int, partitioned: bool, vectors: bool
     ) -> None:
@@ -53,7 +57,7 @@ class TestRandomHistories:
             row["version"]: delta.instant(row["timestamp"]) for row in session.query(f"DESCRIBE HISTORY {history.name}")
         }
         steps = [(version, version + 1) for version in range(COMMITS - 1)]
-        spans = [tuple(sorted(chance.sample(range(COMMITS), 2))) for _ in range(6)] + [(0, COMMITS - 1)]
+        spans = [tuple(sorted(chance.sample(range(COMMITS), 2))) for _ in range(3)] + [(0, COMMITS - 1)]
         for old, new in steps + spans:
             names = chance.sample(list(COLUMNS)[:-1], chance.randint(1, len(COLUMNS) - 1))
             window = history.window(old, new, *names)

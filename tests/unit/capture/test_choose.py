@@ -25,7 +25,8 @@ def commits(given: list[Any], first: int) -> tuple[CommitFacts, ...]:
     for version, commit in enumerate(given, first):
         told = {"effect": commit} if isinstance(commit, str) else commit
         at, effect = told.get("at", "12:00"), Effect[told["effect"]]
-        facts.append(CommitFacts(version, at, told["effect"], effect, None, told.get("feed"), told.get("vacuum")))
+        operation = told.get("operation", told["effect"])
+        facts.append(CommitFacts(version, at, operation, effect, None, told.get("feed"), told.get("vacuum")))
     return tuple(facts)
 
 
