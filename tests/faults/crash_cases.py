@@ -36,6 +36,7 @@ class Case:
     own_world = False  # its catalog is its own
     exists = True  # before the action; readers must be served all the while then
     query = AGGREGATE
+    mode = "full"  # understanding a query takes statements that only read: where they are the matter, `auto`
 
     def __init__(self, world: World, expose: str, orders: Relation, number: int) -> None:
         self.world, self.expose, self.orders, self.number = world, expose, orders, number
@@ -55,7 +56,8 @@ class Case:
 
     def asked(self, query: str, **more: object) -> Request:
         query = query.format(orders=self.orders.sql)
-        return self.world.request(f"{self.orders.identifier}_{self.number}", query, expose=self.expose, **more)
+        name = f"{self.orders.identifier}_{self.number}"
+        return self.world.request(name, query, expose=self.expose, refresh_mode=self.mode, **more)
 
     def shown(self) -> Rows:
         return self.world.rows(f"SELECT * FROM {self.request.public.sql}")
@@ -63,6 +65,7 @@ class Case:
 
 class Create(Case):
     exists = False
+    mode = "auto"
 
 
 class FirstCreate(Create):
@@ -88,8 +91,7 @@ class Overwrite(Case):
 class BringIn(Overwrite):
     """What changed, in one MERGE."""
 
-    def asked(self, query: str, **more: object) -> Request:
-        return super().asked(query, refresh_mode="differential", **more)
+    mode = "differential"
 
 
 class ChangeOver(BringIn):
@@ -166,7 +168,7 @@ class Repair(Case):
 
     def provoke(self) -> None:
         gone, catalog = f"removed_{self.orders.identifier}_{self.number}", self.world.settings.catalog_schema
-        self.gone = self.world.request(gone, self.request.query, expose=self.expose)
+        self.gone = self.world.request(gone, self.request.query, expose=self.expose, refresh_mode=self.mode)
         self.world.run(self.gone)
         self.left = Relation.of(self.world.settings.change_schema, f"st_{self.number}_g1")
         self.world.sql(

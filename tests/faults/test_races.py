@@ -68,7 +68,8 @@ def at_once(*tasks: Callable[[], Any]) -> list[Any]:
 
 
 def totals(world: World, query: str = AGGREGATE, **more: Any) -> Request:
-    return world.request("totals", query.format(orders=world.relation("orders").sql), **more)
+    query = query.format(orders=world.relation("orders").sql)
+    return world.request("totals", query, **{"refresh_mode": "full", **more})
 
 
 def all_right(world: World, *requests: Request) -> None:
