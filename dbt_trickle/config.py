@@ -14,6 +14,9 @@ _DURATION = re.compile(r"^(\d+)\s*([smhd])$")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _CRON_FIELD = re.compile(r"^[\d*/,\-A-Za-z#?]+$")
 
+# What only a new generation of the storage can change, in the order in which the catalog has it.
+LAYOUT = ("expose", "file_format", "partition_by", "liquid_clustered_by", "tblproperties", "location_root")
+
 
 @dataclass(frozen=True)
 class StreamTableConfig:
@@ -44,15 +47,7 @@ class StreamTableConfig:
 
     @property
     def layout(self) -> tuple[object, ...]:
-        """What only a new generation of the storage can change."""
-        return (
-            self.expose,
-            self.file_format,
-            self.partition_by,
-            self.liquid_clustered_by,
-            self.tblproperties,
-            self.location_root,
-        )
+        return tuple(vars(self)[key] for key in LAYOUT)
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,10 @@ def overwrite(relation: Relation, query: str, columns: Sequence[tuple[str, str]]
     return f"INSERT OVERWRITE {relation.sql}\n" + _named(query, columns)
 
 
+def cluster_by(relation: Relation, columns: Sequence[str]) -> str:
+    return f"ALTER TABLE {relation.sql} CLUSTER BY ({', '.join(map(quote, columns))})"
+
+
 def _named(query: str, columns: Sequence[tuple[str, str]]) -> str:
     """The user's text as a subquery whose columns get the storage's names, by position.
 

@@ -58,6 +58,7 @@ class Target:
     docs: Docs = Docs()
     constraints: tuple[Constraint, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
+    unset: tuple[str, ...] = ()  # properties that an older view has and this one is not to have
     location: str | None = None  # of a storage that is created; none: in its schema, or where it lies
 
     @property
@@ -88,7 +89,7 @@ def load(
         columns=stored,
         properties={**dict(target.properties), **constraints(target)},
         partition_by=[_stored_name(target, name) for name in config.partition_by],
-        cluster_by=[_stored_name(target, name) for name in config.liquid_clustered_by],
+        cluster_by=_clusters(target, config),
         location=target.location,
     )
     if not target.is_view:
@@ -102,8 +103,14 @@ def load(
     )
 
 
-def overwrite(target: Target, query: str, marker: Marker, stored: Sequence[tuple[str, str]]) -> tuple[Step, ...]:
-    return (Commit(delta.overwrite(target.storage, query, stored), target.storage, marker),)
+def overwrite(
+    target: Target, query: str, marker: Marker, config: StreamTableConfig, stored: Sequence[tuple[str, str]]
+) -> tuple[Step, ...]:
+    commit = Commit(delta.overwrite(target.storage, query, stored), target.storage, marker)
+    if not config.liquid_clustered_by:
+        return (commit,)
+    # The overwrite takes the clustering away (docs/decisions.md).
+    return commit, Statement(delta.cluster_by(target.storage, _clusters(target, config)))
 
 
 def bring_in(target: Target, applied: Applied, marker: Marker) -> tuple[Step, ...]:
@@ -134,6 +141,7 @@ def publish(target: Target, existing: str | None) -> tuple[Step, ...]:
         return (
             Statement(f"ALTER VIEW {target.public.sql} AS {select}", publishes=True),
             Statement(f"ALTER VIEW {target.public.sql} SET TBLPROPERTIES ({rows}{comment})"),
+            *_unset(target),
         )
     drop = (Statement(f"DROP TABLE {target.public.sql}", publishes=True),) if existing == "table" else ()
     comment = f" COMMENT {literal(target.docs.relation)}" if target.docs.relation is not None else ""
@@ -141,6 +149,11 @@ def publish(target: Target, existing: str | None) -> tuple[Step, ...]:
         *drop,
         Statement(f"CREATE VIEW {target.public.sql}{comment} TBLPROPERTIES ({rows}) AS {select}", publishes=True),
     )
+
+
+def _unset(target: Target) -> tuple[Statement, ...]:
+    keys = ", ".join(map(literal, target.unset))
+    return (Statement(f"ALTER VIEW {target.public.sql} UNSET TBLPROPERTIES IF EXISTS ({keys})"),) if keys else ()
 
 
 def describe(target: Target) -> tuple[Step, ...]:
@@ -179,6 +192,10 @@ def view_query(columns: Sequence[Column], storage: str) -> str:
         quote(c.stored) if c.stored == c.name else f"{quote(c.stored)} AS {quote(c.name)}" for c in columns
     )
     return f"SELECT {chosen} FROM {storage}"
+
+
+def _clusters(target: Target, config: StreamTableConfig) -> list[str]:
+    return [_stored_name(target, name) for name in config.liquid_clustered_by]
 
 
 def _stored_name(target: Target, name: str) -> str:

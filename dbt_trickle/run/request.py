@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from dbt_trickle.capture.choose import Mode
 from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
-from dbt_trickle.config import SourceSettings, StreamTableConfig
+from dbt_trickle.config import LAYOUT, SourceSettings, StreamTableConfig
 from dbt_trickle.names import Relation, folder
 from dbt_trickle.plan import steps
 
@@ -92,6 +92,13 @@ class Request:
         return steps.Target(
             self.public, storage, columns, self.docs, self.constraints, tuple(sorted(properties.items()))
         )
+
+    def unset(self, before: StreamTable | None) -> tuple[str, ...]:
+        """The `tblproperties` that an earlier configuration had and this one has not."""
+        if before is None or not before.layout:
+            return ()
+        had = dict(json.loads(before.layout)[0][LAYOUT.index("tblproperties")])
+        return tuple(sorted(had.keys() - dict(self.config.tblproperties).keys()))
 
     def location(self, storage: Relation, invocation_id: str) -> str | None:
         """The folder of a new storage where it is not its schema's, and none that any storage has ever had.

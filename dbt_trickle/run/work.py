@@ -38,7 +38,7 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...], unde
         standing = here.request.standing(base)
         plan = steps.load(target, query, marker, here.request.config, standing, stored)
     else:
-        plan = steps.overwrite(target, query, marker, stored)
+        plan = steps.overwrite(target, query, marker, here.request.config, stored)
     here.phases.lap("plan")
     try:
         done, commit = run_steps(here, plan)
@@ -248,7 +248,12 @@ def _next_generation(here: Situation, base: StreamTable) -> tuple[int, Relation]
 
 
 def _created(here: Situation, target: steps.Target) -> steps.Target:
-    return replace(target, location=here.request.location(target.storage, here.run.invocation_id))
+    request = here.request
+    return replace(
+        target,
+        location=request.location(target.storage, here.run.invocation_id),
+        unset=request.unset(here.before),
+    )
 
 
 def _generations(here: Situation) -> list[int]:

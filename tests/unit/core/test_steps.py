@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from dbt_trickle.catalog.state import Column
+from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.config import StreamTableConfig
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Marker
 from dbt_trickle.names import Relation
 from dbt_trickle.plan import steps
 from dbt_trickle.plan.steps import Commit, Constraint, Docs, Target
+from dbt_trickle.run.request import Request
 
 PUBLIC, STORAGE = Relation.of("shop", "totals"), Relation.of("trickle_changes", "st_5_g2")
 MARKER = Marker(5, 2, 2, "ALTER", "the query changed", "f", {}, "then", "run", 0)
@@ -62,7 +63,8 @@ def test_constraints_and_comments_come_before_readers_do() -> None:
 
 
 def test_the_user_s_text_runs_as_it_is() -> None:
-    (commit,) = steps.overwrite(TARGET, "select region, sum(x) from t -- end", MARKER, TARGET.stored)
+    query, config = "select region, sum(x) from t -- end", StreamTableConfig()
+    (commit,) = steps.overwrite(TARGET, query, MARKER, config, TARGET.stored)
     assert commit.sql == (
         "INSERT OVERWRITE `trickle_changes`.`st_5_g2`\nSELECT * FROM (\nselect region, sum(x) from t -- end\n) "
         "AS `__pgt_query` (`region`, `__pgt_out_1`)"
@@ -80,6 +82,23 @@ def test_layout() -> None:
         TARGET, "select 1", MARKER, StreamTableConfig(liquid_clustered_by=("sum(x)",)), None, TARGET.stored
     )
     assert "CLUSTER BY (`__pgt_out_1`)" in clustered[0].sql
+
+
+def test_an_overwrite_gives_the_clustering_back() -> None:
+    config = StreamTableConfig(liquid_clustered_by=("sum(x)", "Region"))
+    commit, again = steps.overwrite(TARGET, "select 1", MARKER, config, TARGET.stored)
+    assert isinstance(commit, Commit)
+    assert again.sql == "ALTER TABLE `trickle_changes`.`st_5_g2` CLUSTER BY (`__pgt_out_1`, `region`)"
+
+
+def test_a_property_that_was_taken_out_of_the_model_leaves_its_view() -> None:
+    request = Request(5, "model.p.totals", PUBLIC, "select 1", "", StreamTableConfig(tblproperties=(("b", "2"),)))
+    earlier = replace(request, config=StreamTableConfig(tblproperties=(("a", "1"), ("b", "1"))))
+    before = StreamTable(5, PUBLIC.schema, PUBLIC.identifier, "model.p.totals", layout=earlier.layout)
+    assert (request.unset(before), earlier.unset(before), request.unset(None)) == (("a",), (), ())
+    target = replace(TARGET, unset=("a", "it's"))
+    assert steps.publish(target, "ours")[-1].sql.endswith(r" UNSET TBLPROPERTIES IF EXISTS ('a', 'it\'s')")
+    assert all("UNSET" not in step.sql for step in steps.publish(target, None))
 
 
 def test_a_commit_takes_its_settings_back() -> None:
