@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Literal
 
 from dbt_trickle.capture.base import Appended, Effect, LogFacts, Unlogged, incomparable
+from dbt_trickle.capture.commits import replaced_at
 from dbt_trickle.capture.table import feed_is_on
 from dbt_trickle.capture.types import same
 from dbt_trickle.errors import TrickleBug
@@ -72,10 +73,9 @@ def unreadable(facts: LogFacts) -> Refused | None:
         raise TrickleBug(f"commits {[c.version for c in facts.commits]} of the window ({window.old}, {window.new}]")
     if facts.gone:
         return Refused(Why.GONE, facts.gone)
-    # From the window's first commit on, files of the old version may be out of use; a VACUUM puts none out of it.
-    first = next((c for c in facts.commits if not c.operation.startswith("VACUUM")), None)
+    replaced = replaced_at(facts.commits)
     vacuums = [c.removes_files_older_than for c in facts.commits + facts.later]
-    if first is not None and any(before is not None and first.committed_at <= before for before in vacuums):
+    if replaced is not None and any(before is not None and replaced <= before for before in vacuums):
         return Refused(Why.GONE, f"vacuumed past version {window.old}")
     return None
 

@@ -37,6 +37,11 @@ def nothing_changed(commits: Iterable[CommitFacts]) -> bool:
     return all(commit.effect is Effect.NOTHING for commit in commits)
 
 
+def replaced_at(commits: Iterable[CommitFacts]) -> str | None:
+    """When files of the version before these commits may have gone out of use; a VACUUM itself puts none out of it."""
+    return next((c.committed_at for c in commits if not c.operation.startswith("VACUUM")), None)
+
+
 def commit_facts(row: Mapping[str, Any]) -> CommitFacts:
     operation = str(row["operation"])
     parameters = _map(row.get("operationParameters"))

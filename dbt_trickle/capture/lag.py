@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dbt_trickle.capture.base import CommitFacts
+from dbt_trickle.capture.commits import replaced_at
 from dbt_trickle.capture.table import Retention
 
 OK, WARNING, CRITICAL = "ok", "warning", "critical"
@@ -58,9 +58,9 @@ def worst(passed: Sequence[tuple[str, str]]) -> str:
 def oldest_readable(commits: Sequence[CommitFacts]) -> int:
     """Of a history, oldest first, the first version that can still be read. The newest one always can."""
     vacuumed = max((c.removes_files_older_than for c in commits if c.removes_files_older_than is not None), default="")
-    for commit, following in itertools.pairwise(commits):
-        # Files of a version go out of use with the commit after it.
-        if following.committed_at > vacuumed:
+    for position, commit in enumerate(commits[:-1], 1):
+        replaced = replaced_at(commits[position:])
+        if replaced is None or replaced > vacuumed:
             return commit.version
     return commits[-1].version
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from dbt_trickle.capture.base import CommitFacts
-from dbt_trickle.capture.commits import commit_facts, nothing_changed
+from dbt_trickle.capture.commits import commit_facts, nothing_changed, replaced_at
 from dbt_trickle.capture.lag import CRITICAL, OK, WARNING, Limits, kept, limits_passed, oldest_readable, worst
 from dbt_trickle.capture.table import TableFacts, table_facts
 from dbt_trickle.catalog import events, reports, store
@@ -133,8 +133,9 @@ def _measured(
     pending = [commit for commit in commits if commit.version > consumed.version]
     complete = commits[0].version <= consumed.version + 1
     until = None
-    if pending and table.retention is not None:
-        until = table.retention.until(consumed.committed_at, pending[0].committed_at).isoformat(timespec="seconds")
+    replaced = replaced_at(pending)
+    if replaced is not None and table.retention is not None:
+        until = table.retention.until(consumed.committed_at, replaced).isoformat(timespec="seconds")
     moved = pending if not nothing_changed(pending) else []
     return replace(
         found,
@@ -160,14 +161,15 @@ def _judged(
         return replace(found, level=CRITICAL, problem="it was dropped and re-created")
     if at is None and len(commits) == COMMITS:
         return replace(found, level=WARNING, problem=f"more than {COMMITS} commits behind")
-    if at is None or oldest_readable(commits) > consumed.version:
-        what = "its history does not go back to" if at is None else "it was vacuumed past"
-        return replace(found, level=CRITICAL, problem=f"{what} version {consumed.version}")
+    if at is None:
+        return replace(found, level=CRITICAL, problem=f"its history does not go back to version {consumed.version}")
     pending = [commit for commit in commits if commit.version > consumed.version]
     if nothing_changed(pending):
         return found
+    if oldest_readable(commits) > consumed.version:
+        return replace(found, level=CRITICAL, problem=f"it was vacuumed past version {consumed.version}")
     limits = Limits(settings.lag_warning_mb, settings.lag_critical_mb)
-    left = kept(table.retention, consumed.committed_at, pending[0].committed_at, now)
+    left = kept(table.retention, consumed.committed_at, replaced_at(pending) or now, now)
     passed = limits_passed(limits, found.lag_bytes or 0, left)
     return replace(found, level=worst(passed), problem="; ".join(reason for _, reason in passed))
 

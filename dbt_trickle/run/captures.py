@@ -16,7 +16,7 @@ from dbt_trickle.apply.shape import Shape
 from dbt_trickle.capture import transition
 from dbt_trickle.capture.base import LogFacts, Window
 from dbt_trickle.capture.choose import Chosen, Refused
-from dbt_trickle.capture.commits import nothing_changed
+from dbt_trickle.capture.commits import nothing_changed, replaced_at
 from dbt_trickle.capture.lag import CRITICAL, WARNING, Limits, kept, limits_passed
 from dbt_trickle.capture.table import TableFacts, table_facts
 from dbt_trickle.capture.transition import Capturing, Seen
@@ -160,8 +160,8 @@ class Captures:
     def _lag(self, facts: LogFacts, table: TableFacts | None) -> tuple[tuple[str, str], ...]:
         limits = Limits(self.settings.lag_warning_mb, self.settings.lag_critical_mb)
         retention = table.retention if table is not None else None
-        replaced_at = facts.commits[0].committed_at if facts.commits else facts.known_at
-        return limits_passed(limits, facts.written, kept(retention, facts.known_at, replaced_at, self.now))
+        replaced = replaced_at(facts.commits) or facts.known_at
+        return limits_passed(limits, facts.written, kept(retention, facts.known_at, replaced, self.now))
 
     def _event(self, name: str, source: SourceVersion, **payload: Any) -> Event:
         return Event(name, self.request.pgt_id, self.now, self.request.name, {"source": source.relation, **payload})

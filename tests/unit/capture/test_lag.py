@@ -92,4 +92,5 @@ def test_which_version_is_the_oldest_that_can_be_read() -> None:
     assert oldest_readable(commits(1, 2, 3)) == 3
     # What was out of use on the 2nd is gone: version 3 was replaced then, version 4 on the 3rd.
     assert oldest_readable(commits(1, 2, 3, 4, vacuum=at(2))) == 4
-    assert oldest_readable(commits(1, 2, 3, 4, vacuum=at(9))) == 6, "the newest one always can"
+    assert oldest_readable(commits(1, 2, 3, 4, vacuum=at(3))) == 5, "a VACUUM replaces nothing"
+    assert oldest_readable([*commits(1, 2, 3, vacuum=at(9)), CommitFacts(6, at(4), "WRITE", Effect.APPEND)]) == 6

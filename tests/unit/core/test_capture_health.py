@@ -109,6 +109,8 @@ VACUUM = {
         (Source(append(1, 1), append(2, 2, 200_000_000)), "warning", "200 MB were written since, 100 MB are allowed"),
         (Source(append(1, 1), append(2, 2, 10**9)), "critical", "1000 MB were written since, 1000 MB are allowed"),
         (Source(append(1, 1), OPTIMIZE), "ok", ""),
+        (Source(append(1, 1), OPTIMIZE, VACUUM), "ok", ""),
+        (Source(append(1, 1), {**VACUUM, "version": 2}, append(3, 4)), "ok", ""),
         (
             Source(append(1, 1), append(2, 2), properties={"delta.deletedFileRetentionDuration": "interval 5 days"}),
             "warning",
