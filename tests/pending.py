@@ -4,6 +4,4 @@ They are not run by `make test`; `pytest --pending` runs them. An issue is not d
 tests stands here.
 """
 
-PENDING: dict[str, str] = {
-    "functional/engine/test_capture_events.py": "written, but never run on Spark: what it expects was not seen",
-}
+PENDING: dict[str, str] = {}

@@ -163,6 +163,8 @@ class Sources:
         upstream = self._stream_table_at(relation)
         if upstream is not None:
             return self._stream_table(session, relation, upstream)
+        if _is_files(relation):
+            return _unversioned(relation, "it is no Delta table and keeps no history")
         before = known.get(relation.key)
         try:
             return self._table(session, relation, before)
@@ -242,6 +244,11 @@ def qualified(parts: tuple[str, ...], schema: str | None) -> Relation | None:
     if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
         return Relation(parts[1:])
     return Relation(parts)
+
+
+def _is_files(relation: Relation) -> bool:
+    """Files by their path, as in parquet.`/a/b`: of a history Spark says that there is no such table."""
+    return len(relation.parts) == 2 and relation.schema.lower() != "delta" and "/" in relation.identifier
 
 
 def _values(row: Mapping[str, Any]) -> list[str]:

@@ -91,6 +91,18 @@ def test_a_table_is_read_at_its_version() -> None:
     assert pinned.unversioned == ()
 
 
+def test_a_table_by_its_path_has_versions() -> None:
+    pinned = pin("select * from delta.`/wh/Orders`", table("`delta`.`/wh/Orders`", 7))
+    assert pinned.text == "select * from `delta`.`/wh/Orders` VERSION AS OF 7"
+
+
+def test_files_by_their_path_have_none() -> None:
+    """Spark says of their history that there is no such table; the path it names when the query is planned."""
+    pinned = pin("select * from parquet.`/data/orders`", {})
+    assert pinned.text == "select * from parquet.`/data/orders`"
+    assert reasons(pinned) == ["parquet./data/orders: it is no Delta table and keeps no history"]
+
+
 def test_an_unqualified_name_may_be_anything() -> None:
     pinned = pin("select * from orders", table("`shop`.`orders`", 7))
     assert pinned.text == "select * from orders"
