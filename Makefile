@@ -50,6 +50,7 @@ format: $(STAMP)
 
 update-fixtures: $(STAMP)  ## writes down what the code does now: read the difference before you commit it
 	$(BIN)/python tests/unit/core/tree_cases.py
+	$(BIN)/python tests/source_events.py
 
 lock: $(STAMP)  ## resolve the newest allowed versions for every supported Python into the lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-emit-index-url \
