@@ -17,7 +17,7 @@ from dbt_trickle.run.differential import Differential, differential
 from dbt_trickle.run.guard import Storage
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
-from dbt_trickle.run.session import Session
+from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Phases, Situation
 from dbt_trickle.run.sources import PinnedQuery
 from dbt_trickle.run.understand import Understood, understand
@@ -91,34 +91,60 @@ def _require_maintainable(here: Situation, understood: Understood) -> None:
         )
 
 
+def passed_over(request: Request, session: Session, run: Invocation, row: Refresh) -> Considered | None:
+    """What is skipped whatever its sources do. They are not asked: one may be gone, and that be why it is suspended."""
+    before = run.state(request.pgt_id)
+    query = sql.without_terminator(request.query)
+    pinned = PinnedQuery(query, dict(before.frontier) if before is not None else {})
+    here = _situation(request, session, run, row, before, pinned, Phases())
+    decision = decide(here.facts)
+    return Considered(here, decision) if (decision.action, decision.work) == ("SKIP", Work.NOTHING) else None
+
+
 def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> Situation:
     """What the first decision rests on. Where no source moved, no more is asked than this; a refresh asks on."""
     phases = Phases()
     before = run.state(request.pgt_id)
     query = sql.without_terminator(request.query)
     _require_other_sources(request, query)
-    meaning = run.meaning(session)
     known: Frontier = dict(before.frontier) if before is not None else {}
-    pinned = run.sources.pin_query(session, query, meaning, known)
+    pinned = run.sources.pin_query(session, query, run.meaning(session), known)
     _require_deterministic(request, pinned)
     phases.lap("sources")
     stored = _stored(request, session, run, before)
     before = stored.state if stored is not None else before
     phases.lap("storage")
-    facts = Facts(
-        config=request.config,
-        state=before,
-        fingerprint=fingerprint.of(query, request.relations, meaning),
-        layout=request.layout,
-        frontier=pinned.frontier,
+    here = _situation(request, session, run, row, before, pinned, phases)
+    facts = replace(
+        here.facts,
         unversioned=tuple(map(str, pinned.unversioned)),
-        public_is_ours=request.existing is not None,
-        sampled=request.sampled,
-        full_refresh=request.full_refresh,
         previous_storage_missing=stored is not None and stored.missing,
         storage_touched=stored.touched if stored is not None else "",
     )
+    return replace(here, facts=facts)
+
+
+def _situation(
+    request: Request,
+    session: Session,
+    run: Invocation,
+    row: Refresh,
+    before: StreamTable | None,
+    pinned: PinnedQuery,
+    phases: Phases,
+) -> Situation:
+    facts = Facts(
+        config=request.config,
+        state=before,
+        fingerprint=fingerprint.of(sql.without_terminator(request.query), request.relations, run.meaning(session)),
+        layout=request.layout,
+        frontier=pinned.frontier,
+        public_is_ours=request.existing is not None,
+        sampled=request.sampled,
+        full_refresh=request.full_refresh,
+    )
     row = replace(row, start_time=phases.started)
+    known: Frontier = dict(before.frontier) if before is not None else {}
     now = run.clock()
     found = captures.of(request, run, known, pinned, now)
     return Situation(request, session, run, row, before, pinned, facts, now, phases, found)
@@ -131,7 +157,7 @@ def with_columns(here: Situation) -> tuple[Situation, tuple[Column, ...]]:
         return here, describe_query(session, pinned.text, request)
     except WarehouseError as problem:
         query = sql.without_terminator(request.query)
-        if query == pinned.text:
+        if query == pinned.text or passes(problem):
             raise
         columns = describe_query(session, query, request)
         reason = Unversioned(f"with pinned sources it does not compile: {problem.what}")

@@ -9,7 +9,7 @@ from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.errors import TrickleBug, TrickleError
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import attempts, outcomes, work
-from dbt_trickle.run.consider import consider
+from dbt_trickle.run.consider import consider, passed_over
 from dbt_trickle.run.invocation import Invocation, Outcome
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
@@ -46,7 +46,8 @@ def fail(run: Invocation, pgt_id: int, problem: TrickleError) -> None:
 def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     if not run.settings.enabled:
         return outcomes.switched_off(request, run)
-    found = consider(request, session, run, run.running(request.pgt_id), prepare=True)
+    row = run.running(request.pgt_id)
+    found = passed_over(request, session, run, row) or consider(request, session, run, row, prepare=True)
     here, decision = found.here, found.decision
     if decision.work is Work.NOTHING:
         return outcomes.nothing_done(here, decision)

@@ -130,6 +130,11 @@ _TOO_OLD = "DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND"
 _ENFORCED = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 
 
+def passes(problem: WarehouseError) -> bool:
+    """Whether it says nothing of the statement: the same one may succeed a moment later."""
+    return is_lost(problem) or is_busy(problem)
+
+
 def is_too_old(problem: WarehouseError) -> bool:
     return _TOO_OLD in problem.what
 

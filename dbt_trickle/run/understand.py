@@ -16,7 +16,7 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.names import placeholder, quote
 from dbt_trickle.run.columns import described
-from dbt_trickle.run.session import Session
+from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.tree import guard
 from dbt_trickle.tree.algebra import Aggregate
@@ -83,6 +83,8 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
         try:
             differs = remembered.get("differs", {}).get(meant) or _plans_differ(session, here.pinned.text, built, at)
         except WarehouseError as problem:
+            if passes(problem):
+                raise
             return Understood(None, f"Spark did not plan it: {problem.what}", schemas)
         if differs:
             reason = f"Spark plans it differently from how it was understood: {differs}"

@@ -20,7 +20,7 @@ from dbt_trickle.capture.transition import FEED_WRONG, LOG_WRONG
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.run.columns import described, names_and_types
-from dbt_trickle.run.session import Session, is_busy, is_lost, is_too_old, read_old_versions
+from dbt_trickle.run.session import Session, is_too_old, passes, read_old_versions
 
 # Commits that may have come since the source was pinned; when there are more, the history is asked again.
 _LATER = 8
@@ -76,7 +76,7 @@ def disagreed(session: Session, facts: LogFacts, feed: Chosen, log: Chosen) -> s
         is_feed = log.capture == "difference" or differ(Chosen("difference", ""))
         return FEED_WRONG if is_feed else LOG_WRONG
     except WarehouseError as problem:
-        if is_lost(problem) or is_busy(problem):  # that passes, and says nothing of the captures
+        if passes(problem):
             raise
         reason = gone(problem) or problem.what.split("\n")[0]
         return f"its change feed and its log could not be compared: {reason}"

@@ -147,6 +147,7 @@ class TestSources:
             assert attempt(lived.world, [request])[0][0] == "TRK-202"
         assert (state.status, state.suspended_by) == (ERROR, "ERRORS")
         assert "does not exist" in (state.last_error or "")
+        assert attempt(lived.world, [request])[0][:2] == ("SKIP", f"suspended after {limit} errors")
         assert found(lived.world, f"SELECT * FROM {request.public.sql}") == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dbt_trickle.catalog import store, tables
@@ -12,9 +13,13 @@ from dbt_trickle.names import Relation
 from dbt_trickle.run.invocation import Invocation, Planned
 from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
+from dbt_trickle.tree import fingerprint
 
 TABLE = StreamTable(5, "shop", "totals", "model.shop.totals", is_populated=True, status="ACTIVE", batch=3)
 PUBLIC = Relation.of("shop", "totals")
+REQUEST = Request(5, "model.shop.totals", PUBLIC, "select 1 from shop.gone", "", StreamTableConfig(), existing="view")
+SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
+MEANT = fingerprint.of(REQUEST.query, {}, SETTINGS)
 
 
 class Journal:
@@ -50,3 +55,21 @@ def test_switched_off_for_the_whole_project() -> None:
     assert (outcome.state, outcome.statements, outcome.events, outcome.moved) == (None, (), (), False)
     assert not run.is_pending(5)
     assert run.state(5) == TABLE, "it stays as it was"
+
+
+def test_what_is_suspended_asks_nothing_of_its_sources() -> None:
+    """One of them may be gone, which may be why."""
+    for suspended in (
+        replace(TABLE, suspended_by="USER"),
+        replace(TABLE, suspended_by="ERRORS", consecutive_errors=3, fingerprint=MEANT, layout=REQUEST.layout),
+    ):
+        run = Invocation("i", ProjectSettings(), lambda: "now")
+        run._catalog = store.Catalog(tables.SCHEMA_VERSION, {5: suspended})
+        run._states = {5: suspended}
+        run._meaning = SETTINGS
+        session = Journal()
+        run.open(session, [Planned(5, "r", PUBLIC)])
+        session.closed = True
+        outcome = refresh(REQUEST, session, run)
+        assert (outcome.refresh.action, outcome.refresh.status) == ("SKIP", "SKIPPED")
+        assert outcome.refresh.reason in ("suspended by the user", "suspended after 3 errors")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,9 +17,11 @@ from dbt_trickle.formats.base import Marker, SourceVersion
 from dbt_trickle.names import Relation
 from dbt_trickle.run import refresh as refreshing
 from dbt_trickle.run import retry
+from dbt_trickle.run.consider import with_columns
 from dbt_trickle.run.invocation import Invocation, Outcome, Planned
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.retry import AWAY, CONFLICT, Backoff
+from dbt_trickle.run.sources import PinnedQuery
 
 PUBLIC = Relation.of("shop", "totals")
 TABLE = StreamTable(
@@ -54,6 +57,22 @@ def test_two_that_met_do_not_meet_again() -> None:
 @pytest.mark.parametrize(("problem", "passes"), [(BEATEN, True), (LOST, True), (BUSY, True), (WRONG, False)])
 def test_what_passes_by_itself(problem: WarehouseError, passes: bool) -> None:
     assert (retry.pause(problem, 1, "run") is not None) == passes
+
+
+@pytest.mark.parametrize("problem", [LOST, BUSY])
+def test_it_says_nothing_of_the_query(problem: WarehouseError) -> None:
+    """Or a query would be held to be one that cannot be pinned, and be recomputed from then on."""
+
+    class Away:
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            if "VERSION" in sql:
+                raise problem
+            return [{"col_name": "a", "data_type": "int"}]
+
+    here = SimpleNamespace(request=REQUEST, session=Away(), pinned=PinnedQuery("select 1 /* VERSION */", {}))
+    with pytest.raises(WarehouseError) as raised:
+        with_columns(here)  # type: ignore[arg-type]
+    assert raised.value is problem
 
 
 class Warehouse:
