@@ -47,6 +47,7 @@ class Facts:
     unversioned: tuple[str, ...] = ()  # why some source, or the query itself, has no version to compare
     public_is_ours: bool = True
     storage_touched: str = ""
+    shows_another: bool = False  # the public view is not of any storage of it
     sampled: bool = False
     full_refresh: bool = False
     previous_storage_missing: bool = False
@@ -67,6 +68,8 @@ def decide(facts: Facts) -> Decision:
         return Decision("FULL", _first_load(facts), Work.LOAD, "INITIAL")
     if facts.previous_storage_missing:
         return Decision("REINITIALIZE", "its storage is gone", Work.LOAD)
+    if facts.shows_another:
+        return Decision("REINITIALIZE", "its name showed something else", Work.LOAD)
     if changed := _changed(facts, state):
         return _alter(config, changed)
     if _suspended_by(state, "ERRORS", config):

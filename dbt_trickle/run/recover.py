@@ -130,6 +130,11 @@ def serving_storage(session: Session, public: Relation, number: int) -> Relation
     text = next((str(row["data_type"]) for row in reversed(rows) if row["col_name"] == "View Text"), None)
     if text is None:
         return public if _is_ours(session, public, number) else None
+    return shown(text, number)
+
+
+def shown(text: str, number: int) -> Relation | None:
+    """The storage that a view of this text shows, if it is this stream table's."""
     found = _SHOWN.search(text)
     if found is None or int(found.group(3)) != number:
         return None

@@ -28,6 +28,7 @@ class Request:
     relations: Mapping[Relation, str] = field(default_factory=dict)  # what dbt resolved → unique ids
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)  # by Relation.key, where one has its own
     existing: str | None = None  # what has the public name now: view, table or nothing
+    shown: str | None = None  # the text of that view; none: it is not known
     sampled: bool = False
     full_refresh: bool = False
     docs: steps.Docs = NO_DOCS

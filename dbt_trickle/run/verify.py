@@ -117,7 +117,9 @@ def as_stored(session: Session, table: StreamTable) -> tuple[StreamTable, int]:
     """
     storage = recover.serving_storage(session, table.public, table.pgt_id)
     if storage is None:
-        raise unverifiable("what has its name is not this stream table")
+        raise WarehouseError(
+            "TRK-307", "what has its name is not this stream table", remedy="`dbt run` puts it there again."
+        )
     commits = [delta.commit_of(row) for row in session.query(delta.history(storage, recover.HISTORY_DEPTH))]
     for commit in commits:
         if commit.marker is None or commit.marker.pgt_id != table.pgt_id:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dbt_trickle import names
 from dbt_trickle.apply.shape import load
-from dbt_trickle.catalog.state import Column, StreamTable
+from dbt_trickle.catalog.state import INITIALIZING, Column, StreamTable
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Marker
@@ -160,6 +160,16 @@ def stand_in(here: Situation, decision: Decision, columns: tuple[Column, ...]) -
         generation=generation,
         expose=here.request.config.expose,
         updated_at=here.now,
+        # Its name may have gone while the catalog held it to be loaded: what it shows from now on is not.
+        status=INITIALIZING,
+        is_populated=False,
+        fingerprint="",
+        frontier={},
+        rows=0,
+        storage_version=-1,
+        storage_path="",
+        seen_version=-1,
+        seen_at="",
     )
     state = retire.retire(state, _generations(here), here.run.clock())
     row = replace(

@@ -119,6 +119,7 @@ class Project:
             query,
             manifest.flat_graph,
             existing=str(existing.type) if existing is not None else None,
+            shown=requests.view_text(existing),
             sampled=False,
             full_refresh=False,
             project=self.name,

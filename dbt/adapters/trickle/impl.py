@@ -86,6 +86,7 @@ class TrickleAdapter(SparkAdapter):
                 compiled,
                 graph,
                 existing=str(existing.type) if existing is not None else None,
+                shown=requests.view_text(existing),
                 sampled=self._is_sampled(),
                 full_refresh=full_refresh,
                 project=self.config.project_name,

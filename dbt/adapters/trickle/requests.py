@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from dbt_trickle.plan.steps import Constraint, Docs
 from dbt_trickle.run.request import Request
 
 Node = Mapping[str, Any]
+_VIEW_TEXT = re.compile(r"^View Text: (.*?)^View ", re.DOTALL | re.MULTILINE)
 
 
 def public_relation(node: Node) -> Relation:
@@ -39,6 +41,7 @@ def request(
     graph: Mapping[str, Any],
     *,
     existing: str | None,
+    shown: str | None,
     sampled: bool,
     full_refresh: bool,
     project: str,
@@ -59,6 +62,7 @@ def request(
         relations=_resolved(node, graph),
         sources=_sources(node, graph),
         existing=existing,
+        shown=shown,
         sampled=sampled,
         full_refresh=full_refresh,
         docs=_docs(node),
@@ -66,6 +70,12 @@ def request(
         project=project,
         dbt_target=dbt_target,
     )
+
+
+def view_text(relation: Any) -> str | None:
+    """What dbt-spark's cache knows of a relation, as SHOW TABLE EXTENDED told it, has a view's text in it."""
+    found = _VIEW_TEXT.search(str(getattr(relation, "information", None) or ""))
+    return found.group(1) if found else None
 
 
 def _given(node: Node) -> dict[str, Any]:

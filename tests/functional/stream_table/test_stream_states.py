@@ -92,6 +92,21 @@ class TestStates:
             "after_broken": "FULL",
         }
 
+    def test_its_name_shows_something_else(self, shop: Shop) -> None:
+        shop.table("orders")
+        shop.run("sampled", flags=("--full-refresh",))
+        shop.sql("create or replace view sampled as select * from orders where id < 0")
+        verified = shop.trickle("verify", "sampled", ok=None)
+        assert (verified.exit_code, "TRK-307" in verified.output or "is not this" in verified.output) == (1, True)
+        shop.step({"sampled": ("REINITIALIZE", "its name showed something else")})
+        shop.step({"sampled": SAME})
+
+        # Its name is gone, the catalog holds it to be loaded: an empty stand-in must not pass for it.
+        shop.sql("drop view sampled")
+        assert shop.run("sampled", flags=("--empty",))["sampled"].adapter_response["action"] == "SKIP"
+        assert not shop.state("sampled").is_populated
+        shop.step({"sampled": ("FULL", "first load")})
+
     def test_threads_share_what_they_know_of_a_source(self, shop: Shop) -> None:
         shop.table("orders")
         shop.table("customers")

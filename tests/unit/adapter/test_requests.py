@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from dbt.adapters.trickle import requests
 from dbt_trickle.config import ProjectSettings, SourceSettings, StreamTableConfig
 from dbt_trickle.errors import ConfigError
+from dbt_trickle.names import Relation
+from dbt_trickle.run import recover
 from dbt_trickle.run.request import Request
 
 
@@ -26,8 +29,8 @@ def source(name: str, **more: Any) -> dict[str, Any]:
 def asked(graph: dict[str, Any], **config: Any) -> Request:
     made = node("totals", "stream_table", *graph["reads"], config=config)
     return requests.request(
-        made, "select 1", graph, existing=None, sampled=False, full_refresh=False, project="p", dbt_target="t",
-        settings=ProjectSettings(),
+        made, "select 1", graph, existing=None, shown=None, sampled=False, full_refresh=False, project="p",
+        dbt_target="t", settings=ProjectSettings(),
     )  # fmt: skip
 
 
@@ -83,3 +86,16 @@ def test_a_deferred_relation_is_the_same_source() -> None:
 def test_what_is_not_known_is_refused(trickle: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         asked(graph("source.p.orders", sources=(source("orders", meta={"trickle": trickle}),)))
+
+
+def test_the_text_of_a_view_is_in_what_the_cache_knows() -> None:
+    text = "SELECT `a`,\n`b` FROM `changes`.`st_5_g1`"
+    told = f"Catalog: spark_catalog\nType: VIEW\nView Text: {text}\nView Original Text: {text}\nView Schema Mode: X\n"
+    found = requests.view_text(SimpleNamespace(information=told))
+    assert found is not None
+    assert found.strip() == text
+    assert recover.shown(found, 5) == Relation.of("changes", "st_5_g1")
+    assert recover.shown(found, 6) is None
+    assert recover.shown("SELECT * FROM `prod`.`totals`", 5) is None
+    assert requests.view_text(SimpleNamespace(information="Type: MANAGED\nSchema: root\n")) is None
+    assert requests.view_text(None) is None
