@@ -15,7 +15,6 @@ from dbt_trickle.names import RESERVED_PREFIX, Relation, quote
 GONE = f"{RESERVED_PREFIX}gone"  # whether the key has no row any more
 WAS = f"{RESERVED_PREFIX}was"  # whether it had one
 NOT_STORED = "[TRK-310] a row that is to be deleted is not stored: somebody else has written to the storage"
-SAME_KEY = "[TRK-311] two rows have the same key"
 _TOTAL = f"{RESERVED_PREFIX}total"
 
 

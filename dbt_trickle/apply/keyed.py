@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dbt_trickle.apply.base import GONE, SAME_KEY, WAS, Applied, named, net, quoted
+from dbt_trickle.apply.base import GONE, WAS, Applied, named, net, quoted
 from dbt_trickle.apply.merge import merge
-from dbt_trickle.apply.shape import Shape, with_row_id
+from dbt_trickle.apply.shape import SAME_KEY, Shape, with_row_id
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.context import Delta
 from dbt_trickle.names import Relation, literal, quote

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dbt_trickle.apply.base import GONE, NOT_STORED, SAME_KEY, WAS, all_equal, merge_into, quoted
-from dbt_trickle.apply.shape import Shape
+from dbt_trickle.apply.base import GONE, NOT_STORED, WAS, all_equal, merge_into, quoted
+from dbt_trickle.apply.shape import SAME_KEY, Shape
 from dbt_trickle.delta.context import Delta
 from dbt_trickle.names import Relation, literal, quote
 from dbt_trickle.tree.identity import ROW_ID

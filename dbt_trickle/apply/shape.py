@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.aggregate.state import Stateful, loaded
-from dbt_trickle.names import quote
-from dbt_trickle.tree.algebra import Project
+from dbt_trickle.names import literal, quote
+from dbt_trickle.tree.algebra import Project, scans
 from dbt_trickle.tree.identity import ROW_ID, Identity, row_id
+from dbt_trickle.tree.printed import printed
 
 QUERY = "__pgt_query"
+SAME_KEY = "[TRK-311] two rows have the same key"
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,14 @@ class Shape:
 
     @property
     def mark(self) -> str:
-        """One text that is the same as long as what is stored can be gone on from."""
-        return json.dumps([self.identity.key, self.hidden], separators=(",", ":"))
+        """One text that is the same as long as what is stored can be gone on from.
+
+        With the tree, and the types that it reads: a view below may have become another one, or a column have got
+        another type that gives an output of the same one, and what was found out about the query is not true of it.
+        """
+        fields = [(s.source, s.alias, f.source_name, f.type) for s in scans(self.tree) for f in s.fields]
+        meant = hashlib.sha256(repr((printed(self.tree), fields)).encode()).hexdigest()[:16]
+        return json.dumps([self.identity.key, self.hidden, meant], separators=(",", ":"))
 
 
 def output(shape: Shape, rows: str, *, extra: str = "") -> str:
@@ -67,6 +76,14 @@ def with_row_id(shape: Shape, rows: str) -> str:
     return f"SELECT *, {identified} AS {quote(ROW_ID)}\nFROM (\n{rows}\n)"
 
 
+def _of_one_key_each(shape: Shape, rows: str) -> str:
+    """A declared key is nobody's promise. If one stood for two rows, a change of one would change both."""
+    keys = [quote(name) for name in shape.key]
+    alone = f"count(*) OVER (PARTITION BY {', '.join(keys)}) = 1"
+    identified = f"IF({alone}, {row_id(keys)}, CAST(raise_error({literal(SAME_KEY)}) AS BIGINT))"
+    return f"SELECT *, {identified} AS {quote(ROW_ID)}\nFROM (\n{rows}\n)"
+
+
 def load(shape: Shape, query: str, at: Mapping[str, str]) -> str:
     """All stored columns, in order: from the user's own text, but where a group's state is to be kept with it.
 
@@ -75,7 +92,7 @@ def load(shape: Shape, query: str, at: Mapping[str, str]) -> str:
     if shape.groups is None:
         names = ", ".join(map(quote, shape.outputs))
         rows = f"SELECT * FROM (\n{query}\n) AS {quote(QUERY)} ({names})"
-        found = with_row_id(shape, rows)
+        found = _of_one_key_each(shape, rows) if shape.identity.is_declared else with_row_id(shape, rows)
     else:
         found = output(shape, loaded(shape.groups, at))
     return f"SELECT {', '.join(map(quote, shape.stored))}\nFROM (\n{found}\n)"

@@ -22,6 +22,7 @@ from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Pro
 from dbt_trickle.tree.render import call_sql, state
 
 _W = quote(WEIGHT)
+_CHANGED, _OTHER = f"{RESERVED_PREFIX}changed", f"{RESERVED_PREFIX}other"
 
 
 def delta(tree: Operator, context: Context) -> Delta:
@@ -77,10 +78,14 @@ def _(tree: InnerJoin, context: Context, name: str, order: tuple[str, ...]) -> D
 
 
 def _term(tree: InnerJoin, changed: str, other: str, small: bool) -> str:
-    hint = "/*+ BROADCAST(d) */ " if small else ""
+    hint = f"/*+ BROADCAST({_CHANGED}) */ " if small else ""
     columns = ", ".join(quote(column) for column in tree.columns)
     kind, on = ("INNER", f"\nON {tree.condition.sql}") if tree.condition is not None else ("CROSS", "")
-    return f"SELECT {hint}{columns}, d.{_W}\nFROM {quote(changed)} AS d\n{kind} JOIN (\n{other}\n) AS o{on}"
+    # Under names that no column has: `d`.`x` in the condition is a field of a column d.
+    return (
+        f"SELECT {hint}{columns}, {_CHANGED}.{_W}\nFROM {quote(changed)} AS {_CHANGED}\n"
+        f"{kind} JOIN (\n{other}\n) AS {_OTHER}{on}"
+    )
 
 
 @_delta.register

@@ -49,6 +49,8 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     before = here.before
     if before is None:
         raise TrickleBug("a differential refresh of what was never loaded")
+    if _views_changed(here):
+        return Decision("REINITIALIZE", why, Work.LOAD)
     read: list[Read] = []
     for key in dict.fromkeys(scan.source for scan in scans(shape.tree)):
         old, new = before.frontier.get(key), here.pinned.frontier[key]
@@ -59,8 +61,6 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
             return found
         if found is not None:
             read.append(found)
-    if _views_changed(here):
-        return Decision("REINITIALIZE", why, Work.LOAD)
     if not read:
         return Decision("NO_DATA", f"{why}, but no row of it", Work.NOTHING)
     choice = _choice(here, before, read) if here.request.config.refresh_mode == "auto" else None

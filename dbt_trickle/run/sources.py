@@ -24,6 +24,7 @@ from dbt_trickle.run.views import ViewText, parse_view
 
 MAX_VIEW_DEPTH = 10
 SESSION_CATALOG = "spark_catalog"
+NOT_SPARKS_OWN = "is no function of Spark's own"
 UNKNOWN_SOURCES = "its sources are unknown"
 NOT_CAPTURED = "the next refresh tells"
 
@@ -103,7 +104,7 @@ class Sources:
         facts: dict[str, TableFacts] = {}
         unversioned = [Unversioned(f"{name}() reads what has no version") for name in found.table_functions]
         own = self._user_functions(session, found)
-        unversioned += [Unversioned(f"{name}() is no function of Spark's own") for name in own]
+        unversioned += [Unversioned(f"{name}() {NOT_SPARKS_OWN}") for name in own]
         as_of: list[str] = []
         volatile = list(found.volatile)
         edits, places = [], []
@@ -113,7 +114,11 @@ class Sources:
                 # It may be a temporary view, or of whatever schema the session is in: Spark knows, we do not.
                 unversioned.append(Unversioned(f"{ref.parts[0]} is named without its schema"))
                 continue
+            # Of a view's text, put into another query: its bare names would be found elsewhere, or be a CTE's.
+            bare = schema is not None and len(ref.parts) == 1
+            whole = [sql.Edit(ref.start, ref.end, relation.sql)] if bare else []
             if ref.travels:
+                edits += whole
                 reason = f"{relation} is read at a version that the query chooses"
                 unversioned.append(Unversioned(reason, str(relation)))
                 continue
@@ -127,6 +132,8 @@ class Sources:
                 alias = f" AS {quote(ref.parts[-1])}" if not ref.aliased else ""
                 edits.append(sql.Edit(ref.start, ref.end, pin.text + (alias if pin.needs_alias else "")))
                 places.append(sql.Edit(ref.start, ref.end, pin.template + alias))
+            else:
+                edits += whole
         # A volatile query has to be computed again even where its sources stand still.
         unversioned += [Unversioned(f"{name} is volatile") for name in found.volatile]
         return PinnedQuery(
@@ -227,8 +234,10 @@ class Sources:
         if reason := view.unlike(meaning):
             return _unversioned(relation, reason)
         inner = self._pin_text(session, view.text, view.schema, meaning, known, depth + 1)
-        if any(UNKNOWN_SOURCES in why.reason for why in inner.unversioned):
-            return _unversioned(relation, UNKNOWN_SOURCES)
+        for why in inner.unversioned:
+            # A function's bare name would be found elsewhere as well. So the view stays a view.
+            if UNKNOWN_SOURCES in why.reason or why.reason.endswith(NOT_SPARKS_OWN):
+                return _unversioned(relation, UNKNOWN_SOURCES if UNKNOWN_SOURCES in why.reason else why.reason)
         frontier: Frontier = {
             **inner.frontier,
             relation.key: _view_version(relation, view),

@@ -10,6 +10,7 @@ from typing import Any
 from dbt_trickle.apply.base import incomparable
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.catalog.state import Column
+from dbt_trickle.delta.aggregate.functions import same_again
 from dbt_trickle.delta.aggregate.state import Typed, stateful
 from dbt_trickle.errors import ConfigError, WarehouseError
 from dbt_trickle.formats import delta
@@ -19,10 +20,10 @@ from dbt_trickle.run.columns import described
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.tree import guard
-from dbt_trickle.tree.algebra import Aggregate
+from dbt_trickle.tree.algebra import Aggregate, Operator, walk
 from dbt_trickle.tree.build import Built, Schema, Unsupported, build
 from dbt_trickle.tree.identity import grouped, identity
-from dbt_trickle.tree.render import state
+from dbt_trickle.tree.render import call_sql, state
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)
         try:
             differs = remembered.get("differs", {}).get(meant) or _plans_differ(session, here.pinned.text, built, at)
+            if inexact := _inexact(session, built.tree, groups if found.by_groups else None, at):
+                return Understood(None, inexact, schemas)
         except WarehouseError as problem:
             if passes(problem):
                 raise
@@ -90,6 +93,17 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
             reason = f"Spark plans it differently from how it was understood: {differs}"
             return Understood(None, reason, schemas, differs={meant: differs})
     return Understood(shape, "", schemas, typed)
+
+
+def _inexact(session: Session, tree: Operator, top: Aggregate | None, at: Mapping[str, str]) -> str:
+    """Sums whose old value must be told anew, to take away what it led to, and may come out otherwise then."""
+    for below in walk(tree):
+        if not isinstance(below, Aggregate) or below is top:
+            continue
+        for call, typed in zip(below.calls, _typed(session, below, at, {}), strict=True):
+            if not same_again(call.function, typed.argument):
+                return f"{call_sql(call)} of a subquery may come out differently a second time"
+    return ""
 
 
 def _digest(texts: Sequence[str], schemas: Mapping[str, tuple[tuple[str, str], ...]]) -> str:
@@ -166,7 +180,7 @@ def _plans_differ(session: Session, text: str, built: Built, at: Mapping[str, st
     finally:
         for key, value in before:
             session.execute(f"RESET {key}" if value is None else f"SET {key} = {value}")
-    return differs
+    return differs or guard.of_today(original, built.tree) or ""
 
 
 def _plan(session: Session, query: str) -> str:

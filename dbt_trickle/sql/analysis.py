@@ -5,6 +5,7 @@ The text that runs as the user's query is his own, with names pinned to versions
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -45,6 +46,8 @@ VOLATILE = frozenset(
     input_file_block_start input_file_block_length current_user user session_user current_catalog
     current_database current_schema current_timezone reflect java_method try_reflect""".split()
 )
+# DATE 'yesterday'; and a time without a day is that time of today.
+_OF_TODAY = re.compile(r"\s*(?:now|today|yesterday|tomorrow)\b|\s*T?\d{1,2}:", re.IGNORECASE)
 # Those that may be written without parentheses, where the parser sees a column.
 WITHOUT_PARENTHESES = frozenset(
     ["current_date", "current_timestamp", "current_time", "current_user", "session_user", "localtimestamp"]
@@ -144,6 +147,10 @@ def _volatile(tree: exp.Expr) -> Iterator[str]:
         # `current_date` without parentheses may be parsed as a column of that name.
         if not column.table and column.name.lower() in WITHOUT_PARENTHESES:
             yield column.name.lower()
+    for cast in tree.find_all(exp.Cast):
+        text = cast.this.name if isinstance(cast.this, exp.Literal) and cast.this.is_string else ""
+        if cast.to.this in exp.DataType.TEMPORAL_TYPES and _OF_TODAY.match(text):
+            yield f"{cast.to.sql(dialect=Spark).lower()} '{text}'"
     for sample in tree.find_all(exp.TableSample):
         if sample.args.get("seed") is None:
             yield "tablesample without repeatable"

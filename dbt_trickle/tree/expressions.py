@@ -57,8 +57,10 @@ _TYPES = frozenset(
     for name in """BOOLEAN TINYINT SMALLINT INT BIGINT FLOAT DOUBLE DECIMAL TEXT BINARY DATE TIMESTAMPTZ TIMESTAMPNTZ
     TIMESTAMPLTZ""".split()
 )
-# DATE 'today' is another day tomorrow.
-_DIGIT_FIRST = re.compile(r"""['"]\s*[-+]?\d""")
+# DATE 'today' is another day tomorrow, and so is TIMESTAMP '08:00'.
+_YEAR_FIRST = re.compile(r"""['"]\s*[-+]?\d{4}""")
+# Compared with a moment, such a text is that time of today.
+_A_TIME_ONLY = re.compile(r"""['"]\s*T?\d{1,2}:""")
 _TEMPORAL = re.compile(r"DATE|TIMESTAMP")
 _ATOMS = (exp.Column, exp.Literal, exp.Paren, exp.Anonymous, exp.Case, exp.If, exp.Cast, exp.TryCast, exp.Boolean)
 # What Not may stand in without parentheses: elsewhere it would take in what follows it.
@@ -177,8 +179,10 @@ def _require_known(node: exp.Expr) -> None:
             raise not_yet(f"a cast to {verbatim.printed(node)}", node.parent)
         case exp.Cast() | exp.TryCast():
             literal = isinstance(node.this, exp.Literal) and node.this.is_string
-            if literal and _TEMPORAL.match(verbatim.printed(node.to)) and not _DIGIT_FIRST.match(node.this.this):
+            if literal and _TEMPORAL.match(verbatim.printed(node.to)) and not _YEAR_FIRST.match(node.this.this):
                 raise unsupported(f"{verbatim.printed(node.to)} {node.this.this} may be another moment later", node)
+        case exp.Literal() if node.is_string and _A_TIME_ONLY.match(node.this):
+            raise unsupported(f"{node.this} may be taken for a time of today", node)
         case exp.Is() if not isinstance(node.expression, (exp.Null, exp.Boolean)):
             raise _refused(node)
         case exp.Dot() if not isinstance(node.expression, exp.Identifier):

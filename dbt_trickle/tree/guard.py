@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from dbt_trickle.names import quote
-from dbt_trickle.tree.algebra import Project
+from dbt_trickle.tree.algebra import Operator, Project, scans
 from dbt_trickle.tree.build import build
 from dbt_trickle.tree.flat import flat
 from dbt_trickle.tree.plan_text import Node, ids_of_two_relations, normalized, walk
@@ -24,6 +24,9 @@ SETTINGS = (
     # count(*) is answered from the table's log: the plan is then a row of which nothing is shown.
     ("spark.databricks.delta.optimizeMetadataQuery.enabled", "false"),
 )
+_TO_TIMESTAMP = re.compile(r" as timestamp\)")
+_ATTRIBUTE = re.compile(r"\bcast\((\w+)#\d+L?$")
+_NO_TEXT = {"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "boolean"}
 _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
 _CUT = re.compile(r"\.\.\.|\bmore fields?\b|\bmore characters?\b|Truncated", re.IGNORECASE)
 
@@ -53,6 +56,24 @@ def difference(original: str, regenerated: str) -> str | None:
         if ids_of_two_relations(plans[-1]):
             return "a column of two relations cannot be told apart"
     return _parting(*plans)
+
+
+def of_today(explained: str, tree: Operator) -> str | None:
+    """A text that is a time without a day becomes that time of today: so of a text no moment may be made.
+
+    Spark's plan has the casts that nobody wrote, too. What is told is a reason, with the cast.
+    """
+    types: dict[str, set[str]] = {}
+    for scan in scans(tree):
+        for field in scan.fields:
+            types.setdefault(field.source_name.lower(), set()).add(field.type)
+    plan = _section(explained)
+    for found in _TO_TIMESTAMP.finditer(plan):
+        name = _ATTRIBUTE.search(plan[: found.start()])
+        if name is None or not types.get(name.group(1).lower(), {"string"}) <= _NO_TEXT:
+            cast = plan[: found.end()][-60:]
+            return f"a cast to timestamp is another moment tomorrow where a text has no day (…{cast})"
+    return None
 
 
 def _unclear(plan: str) -> str | None:

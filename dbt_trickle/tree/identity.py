@@ -22,6 +22,7 @@ class Identity:
     key: tuple[int, ...] | None
     why: str
     by_groups: bool = False
+    is_declared: bool = False
 
     @property
     def is_bag(self) -> bool:
@@ -30,7 +31,7 @@ class Identity:
 
 def identity(root: Project, declared: Sequence[int] = ()) -> Identity:
     if declared:
-        return Identity(tuple(declared), "its primary_key")
+        return Identity(tuple(declared), "its primary_key", is_declared=True)
     found = grouped(root)
     if found is not None:
         shown = {item.value.sql: position for position, item in enumerate(root.items)}

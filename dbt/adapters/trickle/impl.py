@@ -117,9 +117,9 @@ class TrickleAdapter(SparkAdapter):
         """The SQL of the rows in which a stream table is not its query at its frontier."""
         if not hasattr(relation, "identifier"):
             raise DbtRuntimeError("stream_table_consistent compares whole stream tables: leave `where` out")
-        session, run = AdapterSession(self), self._run()
-        public = Relation.of(str(relation.schema), str(relation.identifier))
+        session, public = AdapterSession(self), Relation.of(str(relation.schema), str(relation.identifier))
         try:
+            run = self._run()
             run.load(session)
             table = run.stream_table_at(public)
             if table is None:
@@ -131,9 +131,9 @@ class TrickleAdapter(SparkAdapter):
     @available.parse(lambda *_, **__: "")
     def stream_table_problems(self, relation: Any, warn_after: Any = None, error_after: Any = None) -> str:
         """The SQL of one row for each thing that is wrong with a stream table, with its level: 1 warns, 2 fails."""
-        session, run = AdapterSession(self), self._run()
-        public = Relation.of(str(relation.schema), str(relation.identifier))
+        session, public = AdapterSession(self), Relation.of(str(relation.schema), str(relation.identifier))
         try:
+            run = self._run()
             run.load(session)
             return health.as_rows(health.problems(run.stream_table_at(public), now(), warn_after, error_after))
         except TrickleError as problem:

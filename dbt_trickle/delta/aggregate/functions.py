@@ -44,6 +44,17 @@ _COUNT_ROWS = Part("BIGINT", "count(*)", "SUM({w})")
 _COUNT = Part("BIGINT", "count({x})", "SUM(CASE WHEN {x} IS NULL THEN 0 ELSE {w} END)")
 
 
+def same_again(function: str, argument_type: str | None) -> bool:
+    """Whether the call gives the same value of the same rows, in whatever order they come.
+
+    Spark adds integers for an average as doubles: of BIGINTs that is exact only as long as they are small.
+    """
+    if function not in ("sum", "avg"):
+        return True
+    kind = argument_type or ""
+    return _DECIMAL.fullmatch(kind) is not None or kind in (INTEGERS if function == "sum" else INTEGERS - {"bigint"})
+
+
 def rule(function: str, argument_type: str | None, result_type: str) -> Rule | None:
     """None: nothing but the group's rows tells its new value."""
     match function, argument_type:

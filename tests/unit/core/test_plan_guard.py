@@ -6,6 +6,7 @@ import pytest
 import tree_cases
 
 from dbt_trickle.tree import guard
+from dbt_trickle.tree.build import build
 
 PLAN = """\
 == Parsed Logical Plan ==
@@ -104,3 +105,20 @@ def test_the_query_is_regenerated_from_its_tree_with_the_placeholders() -> None:
         "WHERE `orders`.`amount` > 1\n"
         "GROUP BY `orders`.`region`"
     )
+
+
+@pytest.mark.parametrize(
+    ("cast", "is_of_today"),
+    [
+        ("cast(ordered_at#14 as timestamp)", False),
+        ("cast(order_id#14L as timestamp)", False),
+        ("cast(region#14 as timestamp)", True),
+        ("cast(substr(region#14, 1, 5) as timestamp)", True),
+        ("cast(cast(order_id#14 as string) as timestamp)", True),
+        ("cast(region#14 as date)", False),
+    ],
+)
+def test_no_moment_is_made_of_a_text(cast: str, is_of_today: bool) -> None:
+    tree = build("select region, order_id, ordered_at from o", tree_cases.SOURCES).tree
+    reason = guard.of_today(changed(("amount#13L > 1", f"{cast} > ts#1")), tree)
+    assert bool(reason) == is_of_today

@@ -148,6 +148,18 @@ def test_views_are_read_through_to_their_tables() -> None:
     assert set(pinned.frontier) == {"raw.t", "shop.w", "shop.v"}
 
 
+@pytest.mark.parametrize("read", ["orders", "orders version as of 3", "orders as o"])
+def test_a_bare_name_in_a_view_is_no_cte_of_the_query(read: str) -> None:
+    """What cannot be pinned keeps its name, but not one that means something else outside of the view."""
+    answers = {
+        **a_view("`shop`.`v`", f"select * from {read}", ["k"]),
+        "DESCRIBE HISTORY `shop`.`orders` LIMIT 1": "[DELTA_TABLE_ONLY_OPERATION] a file",
+    }
+    pinned = pin("with orders as (select 1 as k) select * from shop.v join orders using (k)", answers)
+    assert f"select * from `shop`.{read.replace('orders', '`orders`', 1)}" in pinned.text
+    assert pinned.unversioned
+
+
 def test_a_changed_view_text_is_a_moved_source() -> None:
     one = pin("select * from shop.v", {**a_view("`shop`.`v`", "select 1 as k", ["k"])})
     two = pin("select * from shop.v", {**a_view("`shop`.`v`", "select 2 as k", ["k"])})

@@ -50,6 +50,12 @@ def test_what_is_no_query_is_told(text: str) -> None:
         ("select * from t tablesample (10 percent)", ["tablesample without repeatable"]),
         ("select date_trunc('day', ts), to_date(x), unix_timestamp(ts), my_now(x) from t", []),
         ("select t.current_date from t", []),
+        ("select * from t where d = date'today'", ["date 'today'"]),
+        ("select * from t where ts > timestamp '08:00'", ["timestamp '08:00'"]),
+        (
+            "select cast('yesterday' as date), date'2024-01-01', timestamp'2024-01-01 08:00', cast('' as date) from t",
+            ["date 'yesterday'"],
+        ),
     ],
 )
 def test_volatile_functions(text: str, volatile: list[str]) -> None:

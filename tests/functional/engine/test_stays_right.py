@@ -1,0 +1,71 @@
+"""What once made a stream table silently wrong: each is recomputed, reloaded or refused, and then right."""
+
+from __future__ import annotations
+
+import pytest
+from engine_world import World
+
+from dbt_trickle.errors import TrickleError
+from dbt_trickle.run.request import Request
+
+pytestmark = pytest.mark.spark
+
+
+def require_right(world: World, request: Request) -> None:
+    assert world.rows(f"SELECT * FROM {request.public.sql}") == world.rows(request.query)
+
+
+class TestStaysRight:
+    def test_a_column_gets_another_type_and_the_output_does_not(self, world: World) -> None:
+        """An average is a DOUBLE of INTs and of DOUBLEs alike; what is kept for it is not."""
+        t = world.relation("retyped").sql
+        world.sql(f"CREATE TABLE {t} (k INT, x INT) USING delta", f"INSERT INTO {t} VALUES (1, 1)")
+        request = world.request("averages", f"SELECT k, avg(x) AS a FROM {t} GROUP BY k")
+        world.run(request)
+        world.sql(
+            f"DROP TABLE {t}",
+            f"CREATE TABLE {t} (k INT, x DOUBLE) USING delta",
+            f"INSERT INTO {t} SELECT 1, 0.4D FROM range(10)",
+        )
+        assert world.refreshed(request) == "REINITIALIZE"
+        require_right(world, request)
+        world.sql(f"INSERT INTO {t} VALUES (1, 1D)")
+        assert world.refreshed(request) == "DIFFERENTIAL"
+        require_right(world, request)
+
+    def test_a_declared_key_that_does_not_tell_the_loaded_rows_apart(self, world: World) -> None:
+        t = world.relation("alike").sql
+        world.sql(f"CREATE TABLE {t} (id INT, v STRING) USING delta", f"INSERT INTO {t} VALUES (1, 'a'), (1, 'b')")
+        request = world.request("keyed", f"SELECT id, v FROM {t}", primary_key=("id",))
+        with pytest.raises(TrickleError, match="TRK-311"):
+            world.run(request)
+        world.sql(f"UPDATE {t} SET id = 2 WHERE v = 'b'")
+        assert world.refreshed(request) == "FULL"
+        # Most rows change: all are loaded anew, and looked at again.
+        world.sql(f"UPDATE {t} SET id = 1")
+        with pytest.raises(TrickleError, match="TRK-311"):
+            world.run(request)
+        assert sum(world.rows(f"SELECT * FROM {request.public.sql}").values()) == 2
+
+    def test_sums_of_doubles_that_decide_what_is_joined(self, world: World) -> None:
+        t = world.relation("amounts").sql
+        world.sql(f"CREATE TABLE {t} (id INT, d DOUBLE) USING delta", f"INSERT INTO {t} VALUES (1, 0.1D), (1, 0.2D)")
+        inner = f"SELECT id, sum(d) AS s FROM {t} GROUP BY id"
+        # The key is not shown: to take the old row away, the old sum must be told anew.
+        request = world.request("above", f"SELECT g.s > 0.6 AS much FROM ({inner}) AS g", max_change_ratio=1.0)
+        world.run(request)
+        world.sql(f"INSERT INTO {t} VALUES (1, 1D)")
+        outcome = world.run(request)[0].refresh
+        assert (outcome.action, "a second time" in outcome.reason) == ("FULL", True)
+        require_right(world, request)
+
+    def test_a_text_that_is_a_time_of_today(self, world: World) -> None:
+        t = world.relation("times").sql
+        world.sql(f"CREATE TABLE {t} (k INT, s STRING) USING delta", f"INSERT INTO {t} VALUES (1, '08:00:00')")
+        query = f"SELECT k, max(s) AS s FROM {t} WHERE s < TIMESTAMP '2999-01-01' GROUP BY k"
+        request = world.request("moments", query, max_change_ratio=1.0)
+        world.run(request)
+        world.sql(f"INSERT INTO {t} VALUES (1, '09:00:00')")
+        outcome = world.run(request)[0].refresh
+        assert (outcome.action, "another moment tomorrow" in outcome.reason) == ("FULL", True), outcome.reason
+        require_right(world, request)
