@@ -12,7 +12,7 @@ from dbt_trickle.plan.decide import Decision, Work, instead
 from dbt_trickle.run import outcomes, recover, retry
 from dbt_trickle.run.invocation import Invocation, Outcome
 from dbt_trickle.run.request import Request
-from dbt_trickle.run.session import Session, is_too_old, is_vacuumed, read_old_versions
+from dbt_trickle.run.session import Session, is_lost, is_too_old, is_vacuumed, read_old_versions
 
 Attempt = Callable[[Request, Session, Invocation], Outcome]
 
@@ -33,7 +33,8 @@ def until_done(request: Request, session: Session, run: Invocation, attempt: Att
             if is_vacuumed(problem) and _to_be_loaded(request, run, problem):
                 continue
             seconds = retry.pause(problem, failures + 1, f"{run.invocation_id} {request.pgt_id}")
-            if seconds is None or not run.wait(seconds):
+            # A new connection has not what the model's hooks have set in the old one.
+            if seconds is None or (request.hooked and is_lost(problem)) or not run.wait(seconds):
                 raise
     raise TrickleBug("counting came to an end")
 

@@ -108,7 +108,7 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
     query = sql.without_terminator(request.query)
     _require_other_sources(request, query)
     known: Frontier = dict(before.frontier) if before is not None else {}
-    pinned = run.sources.pin_query(session, query, run.meaning(session), known)
+    pinned = run.sources.pin_query(session, query, run.meaning(session, request.hooked), known)
     _require_deterministic(request, pinned)
     phases.lap("sources")
     stored = _stored(request, session, run, before)
@@ -142,7 +142,9 @@ def _situation(
     facts = Facts(
         config=request.config,
         state=before,
-        fingerprint=fingerprint.of(sql.without_terminator(request.query), request.relations, run.meaning(session)),
+        fingerprint=fingerprint.of(
+            sql.without_terminator(request.query), request.relations, run.meaning(session, request.hooked)
+        ),
         layout=request.layout,
         frontier=pinned.frontier,
         public_is_ours=request.existing is not None,

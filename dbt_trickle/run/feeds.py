@@ -51,7 +51,7 @@ def _switched_on(here: Situation) -> Situation:
         run.sources.forget(version.table)
     before = dict(here.before.frontier) if here.before is not None else {}
     pinned = run.sources.pin_query(
-        here.session, sql.without_terminator(request.query), run.meaning(here.session), before
+        here.session, sql.without_terminator(request.query), run.meaning(here.session, here.request.hooked), before
     )
     facts = replace(here.facts, frontier=pinned.frontier)
     return replace(here, pinned=pinned, facts=facts, captures=captures.of(request, run, before, pinned, here.now))

@@ -97,8 +97,10 @@ class Invocation:
         with self._guard:
             return self._catalog.dependencies.get(number, ()) if self._catalog is not None else ()
 
-    def meaning(self, session: Session) -> Mapping[str, str]:
-        """The session's settings that belong to a definition."""
+    def meaning(self, session: Session, hooked: bool = False) -> Mapping[str, str]:
+        """The session's settings that belong to a definition; `hooked`: its own hooks may have changed them."""
+        if hooked:
+            return meaning(session)
         with self._guard:
             if self._meaning is None:
                 self._meaning = meaning(session)

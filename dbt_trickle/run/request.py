@@ -29,6 +29,7 @@ class Request:
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)  # by Relation.key, where one has its own
     existing: str | None = None  # what has the public name now: view, table or nothing
     shown: str | None = None  # the text of that view; none: it is not known
+    hooked: bool = False  # statements of the user's ran in the session before
     sampled: bool = False
     full_refresh: bool = False
     docs: steps.Docs = NO_DOCS

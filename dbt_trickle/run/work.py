@@ -243,7 +243,7 @@ def _marker(
         definition={
             **here.request.definition(columns, here.pinned.unversioned),
             "engine": understood.remembered(),
-            "meaning": dict(here.run.meaning(here.session)),
+            "meaning": dict(here.run.meaning(here.session, here.request.hooked)),
         },
     )
 

@@ -63,6 +63,7 @@ def request(
         sources=_sources(node, graph),
         existing=existing,
         shown=shown,
+        hooked=bool(node["config"].get("pre-hook") or node["config"].get("pre_hook")),
         sampled=sampled,
         full_refresh=full_refresh,
         docs=_docs(node),

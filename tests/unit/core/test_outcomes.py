@@ -73,3 +73,15 @@ def test_what_is_suspended_asks_nothing_of_its_sources() -> None:
         outcome = refresh(REQUEST, session, run)
         assert (outcome.refresh.action, outcome.refresh.status) == ("SKIP", "SKIPPED")
         assert outcome.refresh.reason in ("suspended by the user", "suspended after 3 errors")
+
+
+def test_settings_are_read_again_where_hooks_may_have_changed_them() -> None:
+    class Session(Journal):
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            return [{"value": "true", "zone": "Asia/Tokyo"}]
+
+    run = Invocation("i", ProjectSettings(), lambda: "now")
+    run._meaning = SETTINGS
+    assert run.meaning(Session()) == SETTINGS
+    assert run.meaning(Session(), hooked=True)["spark.sql.session.timeZone"] == "Asia/Tokyo"
+    assert run.meaning(Session()) == SETTINGS, "other models have hooks of their own"
