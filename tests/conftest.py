@@ -10,16 +10,12 @@ from pending import PENDING
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
-# Without its second compiler Java reserves 48 MB for code; Spark needs more.
-C1_ONLY = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-
 
 @pytest.fixture(scope="session")
 def embedded_home(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One for the process: Spark starts once, and a process has one Spark."""
     with pytest.MonkeyPatch.context() as patch:
-        # What Java's second compiler wins comes too late for a test, and takes a core meanwhile.
-        patch.setenv("JDK_JAVA_OPTIONS", f"{C1_ONLY} -XX:+UseSerialGC")
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC")
         yield tmp_path_factory.mktemp("home")
 
 

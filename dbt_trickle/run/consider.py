@@ -68,17 +68,22 @@ def _by_what_changed(
     if understood.shape is None and decision.work is Work.DELTA:
         decision = instead(config, Decision("FULL", f"{decision.reason}; {understood.reason}", Work.OVERWRITE))
     if before is not None and understood.mark != before.engine.get("mark", ""):
-        # The mode was changed, or the query is understood otherwise than when it was loaded.
-        lacks = "lacks what differential refreshes go on from"
-        holds = "holds what only differential refreshes need"
-        reason = f"{decision.reason}; its storage {holds if understood.shape is None else lacks}"
-        return Decision("REINITIALIZE", reason, Work.LOAD), None
+        return Decision("REINITIALIZE", f"{decision.reason}; {_why_anew(before, understood)}", Work.LOAD), None
     if decision.work is not Work.DELTA or understood.shape is None:
         return decision, None
     found = differential(here, understood.shape, decision.reason)
     if isinstance(found, Decision):
         return instead(config, found), None
     return replace(decision, reason=found.reason, choice=found.choice), found
+
+
+def _why_anew(before: StreamTable, understood: Understood) -> str:
+    """What is stored cannot be gone on from: the mode was changed, or what the query reads is something else."""
+    if understood.shape is None:
+        return "its storage holds what only differential refreshes need"
+    if not before.engine.get("mark"):
+        return "its storage lacks what differential refreshes go on from"
+    return understood.other_than(before.engine) or "it is understood otherwise than when it was loaded"
 
 
 def _require_maintainable(here: Situation, understood: Understood) -> None:

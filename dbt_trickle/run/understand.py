@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dbt_trickle.apply.base import incomparable
@@ -20,7 +21,7 @@ from dbt_trickle.run.columns import described
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.tree import guard
-from dbt_trickle.tree.algebra import Aggregate, Operator, walk
+from dbt_trickle.tree.algebra import Aggregate, Operator, scans, walk
 from dbt_trickle.tree.build import Built, Schema, Unsupported, build
 from dbt_trickle.tree.identity import grouped, identity
 from dbt_trickle.tree.render import call_sql, state
@@ -34,11 +35,23 @@ class Understood:
     reason: str = ""
     schemas: Mapping[str, tuple[tuple[str, str], ...]] | None = None
     typed: tuple[Typed, ...] = ()
-    differs: Mapping[str, str] = field(default_factory=dict)  # where Spark's plans did: the tree's text, and how
+    differs: Mapping[str, str] = dataclasses.field(default_factory=dict)  # where Spark's plans did: the tree's text, and how
 
     @property
     def mark(self) -> str:
         return self.shape.mark if self.shape is not None else ""
+
+    def other_than(self, remembered: Mapping[str, Any]) -> str:
+        """A column that it reads and that was not there, or of another type, when `remembered` was."""
+        known = remembered.get("schemas", {})
+        for scan in scans(self.shape.tree) if self.shape is not None else ():
+            types = dict(known.get(scan.source, ()))
+            for field in scan.fields:
+                was = types.get(field.source_name)
+                if was != field.type:
+                    told = f"was {was} and is {field.type}" if was else "was not read before"
+                    return f"{scan.source}: column {field.source_name} {told}"
+        return ""
 
     def remembered(self) -> dict[str, Any]:
         """What the next refresh need not ask again."""

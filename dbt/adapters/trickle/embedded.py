@@ -171,6 +171,12 @@ def defaults(home: Path, paths: list[Path]) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Nor is there anybody to look at what was: Spark keeps a thousand plans for its UI, and sorts them
+        # whenever another one has run.
+        "spark.sql.ui.retainedExecutions": "1",
+        "spark.ui.retainedJobs": "1",
+        "spark.ui.retainedStages": "1",
+        "spark.ui.retainedTasks": "1",
         "spark.driver.memory": f"{_memory_mb()}m",
         "spark.driver.extraClassPath": os.pathsep.join(map(str, paths)),
         "spark.driver.extraJavaOptions": " ".join(options),
