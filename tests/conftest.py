@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import quick_spark
 from pending import PENDING
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
@@ -15,7 +16,8 @@ pytest_plugins = ["dbt.tests.fixtures.project"]
 def embedded_home(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One for the process: Spark starts once, and a process has one Spark."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC")
+        for name, value in quick_spark.JAVA.items():
+            patch.setenv(name, value)
         yield tmp_path_factory.mktemp("home")
 
 
@@ -30,15 +32,7 @@ def dbt_profile_target(embedded_home: Path) -> dict[str, Any]:
         "server_side_parameters": {
             # No metastore: nothing here outlives the process, and starting Hive's costs ten seconds.
             "spark.sql.catalogImplementation": "in-memory",
-            # Thousands of statements over a dozen rows each: to compile one costs more than to interpret it.
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.sql.shuffle.partitions": "1",
-            "spark.sql.leafNodeDefaultParallelism": "1",
-            # VACUUM lists files in so many tasks: 10 000 of them take a minute.
-            "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
-            "spark.sql.adaptive.enabled": "false",
-            "spark.databricks.delta.writeChecksumFile.enabled": "false",
+            **quick_spark.SETTINGS,
         },
     }
 

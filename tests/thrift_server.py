@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+import quick_spark
 from pyhive import hive
 from thrift.transport.TTransport import TTransportException
 
@@ -68,7 +69,7 @@ def thrift_server(folder: Path, **settings: str) -> Iterator[ThriftServer]:
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             cwd=folder,  # Derby and Spark leave files where they are started
-            env={**os.environ, "SPARK_LOCAL_IP": HOST},
+            env={**os.environ, **quick_spark.JAVA, "SPARK_LOCAL_IP": HOST},
             start_new_session=True,  # a group of its own, which can be ended as a whole
             preexec_fn=_end_with_parent,
         )
@@ -108,7 +109,7 @@ def _command(folder: Path, port: int, settings: dict[str, str]) -> list[str]:
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "tmp"),
-        "spark.sql.shuffle.partitions": "2",
+        **quick_spark.SETTINGS,
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.session.timeZone": "UTC",
         "spark.hadoop.hive.server2.thrift.bind.host": HOST,

@@ -35,7 +35,9 @@ class Understood:
     reason: str = ""
     schemas: Mapping[str, tuple[tuple[str, str], ...]] | None = None
     typed: tuple[Typed, ...] = ()
-    differs: Mapping[str, str] = dataclasses.field(default_factory=dict)  # where Spark's plans did: the tree's text, and how
+    differs: Mapping[str, str] = dataclasses.field(
+        default_factory=dict
+    )  # where Spark's plans did: the tree's text, and how
 
     @property
     def mark(self) -> str:

@@ -1,0 +1,16 @@
+"""Spark for tests: thousands of statements over a dozen rows each, on two cores."""
+
+from __future__ import annotations
+
+SETTINGS = {
+    # To compile such a statement costs more than to interpret it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    # VACUUM lists files in so many tasks: 10 000 of them take a minute.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+}
+JAVA = {"JDK_JAVA_OPTIONS": "-XX:+UseSerialGC"}
