@@ -35,9 +35,8 @@ class Understood:
     reason: str = ""
     schemas: Mapping[str, tuple[tuple[str, str], ...]] | None = None
     typed: tuple[Typed, ...] = ()
-    differs: Mapping[str, str] = dataclasses.field(
-        default_factory=dict
-    )  # where Spark's plans did: the tree's text, and how
+    # Where Spark's plans did: the tree's text, and how.
+    differs: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def mark(self) -> str:
