@@ -43,34 +43,19 @@ SKIPS = {
     "dbt seed --empty comes with a later dbt-core than this project allows.": ("dbt:empty::BaseTestEmptySeedFlag",),
     "Delta drops a column only of a table that older readers refuse, and dbt-spark drops none at all;"
     " test_incremental.py runs the rest of this class.": ("dbt:incremental::BaseIncrementalOnSchemaChange",),
-}
-
-# Features that dbt-spark does not have, and other databases' forms of a suite that is run in Spark's form.
-NOT_OF_THIS_ADAPTER = {
     "dbt-spark has no macros for functions; dbt's own write their body as AS $$…$$ where Spark wants RETURN.": (
         "dbt:functions",
     ),
-    "Postgres' names of types; TestColumnTypes has Spark's.": ("dbt:column_types::BasePostgresColumnTypes",),
-    "Postgres' user, password and database name in the profile; TestDebug runs what is left.": (
+    "Postgres' own form of what is run here in Spark's: names of types, user and password in the profile, its way to"
+    " clean up, delete+insert, escaping by doubled quotes, timestamps with a zone.": (
+        "dbt:column_types::BasePostgresColumnTypes",
         "dbt:dbt_debug::BaseDebugPostgres",
-    ),
-    "Postgres' own run of a suite that is run here: its way to clean up, its strategy delete+insert.": (
         "dbt:dbt_clone::TestPostgresCloneNotPossible",
         "dbt:incremental::TestPredicatesDeleteInsert",
-    ),
-    "Either this one or its twin is an adapter's: Spark escapes by a backslash, and its timestamps have no zone.": (
         "dbt:utils::BaseEscapeSingleQuotesQuote",
         "dbt:utils::BaseCurrentTimestampAware",
     ),
-}
-
-# The packages whose suites are run once more with `+materialized: stream_table`, …
-OVER_STREAM_TABLES = (
-    "aliases basic catalog constraints empty grants hooks persist_docs relations sample_mode unit_testing".split()
-)
-# … and what of them has no table or view in it that could be one.
-NOT_OF_STREAM_TABLES = {
-    "Connections, seeds, snapshots and runs, not models.": (
+    "Over stream tables: connections, seeds, snapshots and runs, not models.": (
         "stream:basic::BaseEmpty",
         "stream:basic::BaseSnapshotCheckCols",
         "stream:basic::BaseSnapshotTimestamp",
@@ -84,7 +69,7 @@ NOT_OF_STREAM_TABLES = {
         "stream:hooks::BasePrePostRunHooks",
         "stream:hooks::BaseAfterRunHooks",
     ),
-    "An incremental model says by itself what changed; a stream table finds out.": (
+    "Over stream tables: an incremental model says by itself what changed; a stream table finds out.": (
         "stream:basic::BaseIncremental",
         "stream:basic::BaseIncrementalNotSchemaChange",
         "stream:basic::BaseIncrementalBadStrategy",
@@ -93,7 +78,12 @@ NOT_OF_STREAM_TABLES = {
         "stream:constraints::BaseIncrementalConstraintsRollback",
         "stream:constraints::BaseIncrementalForeignKeyConstraint",
     ),
-    "Views; as stream tables they are the suite for tables once more.": (
+    "Over stream tables: views, which as such are the suite for tables once more.": (
         "stream:constraints::BaseViewConstraintsColumnsEqual",
     ),
 }
+
+# The packages whose suites are run once more with `+materialized: stream_table`.
+OVER_STREAM_TABLES = (
+    "aliases basic catalog constraints empty grants hooks persist_docs relations sample_mode unit_testing".split()
+)

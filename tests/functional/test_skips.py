@@ -1,4 +1,4 @@
-"""The lists of skips.py are short and true, and no class of dbt's suites is missing from them and the tests."""
+"""The list of skips.py is short and true, and no class of dbt's suites is missing from it and the tests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 
 import dbt.tests.adapter
 import pytest
-from skips import NOT_OF_STREAM_TABLES, NOT_OF_THIS_ADAPTER, OVER_STREAM_TABLES, SKIPS
+from skips import OVER_STREAM_TABLES, SKIPS
 
 HERE = Path(__file__).parent
 SUITES = Path(next(iter(dbt.tests.adapter.__path__)))
 MOST = 15
-LISTS = (SKIPS, NOT_OF_THIS_ADAPTER, NOT_OF_STREAM_TABLES)
-NAMES = [name for entries in LISTS for names in entries.values() for name in names]
+NAMES = [name for names in SKIPS.values() for name in names]
 OURS = [name for name in NAMES if ".py::" in name]
 DBTS = [name for name in NAMES if name not in OURS]
 
@@ -96,4 +95,4 @@ def test_every_skip_names_a_test(entry: str) -> None:
 
 def test_the_list_is_short() -> None:
     assert len(SKIPS) <= MOST
-    assert all(reason.strip() for entries in LISTS for reason in entries)
+    assert all(reason.strip() for reason in SKIPS)
