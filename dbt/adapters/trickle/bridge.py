@@ -144,11 +144,13 @@ class Project:
         flags = ["--full-refresh"] if full_refresh else []
         answer = self._dbt("--log-level", "none", "run", "--select", *(m.selector for m in models), *flags)
         if answer.exception is not None:
-            raise EnvironmentProblem("TRK-412", f"dbt could not run: {answer.exception}", remedy="See `dbt run`.")
+            raise _ours(answer.exception) or EnvironmentProblem(
+                "TRK-412", f"dbt could not run: {answer.exception}", remedy="See `dbt run`."
+            )
         return [_told(result) for result in answer.result]
 
     def _parse(self) -> Any:
-        answer = self._dbt("--quiet", "parse")
+        answer = self._dbt("--log-level", "none", "--quiet", "parse")
         if not answer.success:
             raise EnvironmentProblem(
                 "TRK-410", f"dbt cannot parse the project: {answer.exception}", remedy="See `dbt parse`."
@@ -230,13 +232,17 @@ def _user_errors() -> Iterator[None]:
     try:
         yield
     except DbtBaseException as problem:
-        if isinstance(problem.__cause__, TrickleError):
-            raise problem.__cause__ from None
-        text = str(problem).strip()
-        # dbt puts words of its own before ours.
-        if ours := re.search(r"\[(TRK-\d+)\] (.*)", text, re.DOTALL):
-            raise EnvironmentProblem(ours.group(1), ours.group(2).strip()) from None
-        raise EnvironmentProblem("TRK-409", text, remedy="See `dbt debug`.") from problem
+        if ours := _ours(problem):
+            raise ours from None
+        raise EnvironmentProblem("TRK-409", str(problem).strip(), remedy="See `dbt debug`.") from problem
+
+
+def _ours(problem: BaseException) -> TrickleError | None:
+    """What the adapter said, where dbt has put words of its own before it."""
+    if isinstance(problem.__cause__, TrickleError):
+        return problem.__cause__
+    said = re.search(r"\[(TRK-\d+)\] (.*)", str(problem), re.DOTALL)
+    return EnvironmentProblem(said.group(1), said.group(2).strip()) if said else None
 
 
 def python_version() -> str:

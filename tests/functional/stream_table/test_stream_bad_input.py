@@ -35,6 +35,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...]]] = {
     "quotes": (model(QUERY, alias="the_'best'"), ("TRK-105", '"\'"')),
     "backquotes": (model(QUERY, alias="a`; drop table orders; `"), ("TRK-105", "'`'")),
     "umlaut": (model(QUERY, alias="größe"), ("TRK-105", "'ö'")),
+    "itself": (model("select * from {{ this }}"), ("TRK-210", "{{ this }}")),
     "missing_source": (model("select * from {{ source('shop', 'nowhere') }}"), ("TRK-202", "nowhere")),
     "missing_table": (model("select * from {{ target.schema }}.nothing"), ("TRK-202", "nothing")),
     "no_column": (model(f"select nope from {ORDERS}"), ("UNRESOLVED_COLUMN", "nope")),
