@@ -28,8 +28,8 @@ fast: $(STAMP)  ## the tests without Spark
 
 # One pytest process, hence one Spark, per group; each is small enough to read when it fails. The longest
 # come first, and two run at a time: a Spark that serves tests keeps about one core busy.
-GROUPS := functional/adapter functional/stream_table_suites thrift faults functional/stream_table functional/engine \
-  integration functional/embedded functional/test_readme.py functional/test_demo.py wheel unit functional/test_skips.py
+GROUPS := functional/stream_table functional/engine functional/adapter faults functional/stream_table_suites thrift \
+  functional/embedded integration functional/test_readme.py functional/test_demo.py wheel unit functional/test_skips.py
 TESTS := $(addprefix tests/,$(GROUPS))
 JOBS := 2
 

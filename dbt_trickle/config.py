@@ -195,9 +195,16 @@ _INSTEAD = {
 }
 
 
-def _unset(value: object) -> bool:
-    """dbt fills keys of other materializations with nothing; `none` in a model means the default, too."""
+def _is_empty(value: object) -> bool:
+    """dbt fills keys of other materializations with nothing."""
     return value is None or value == "none" or value in ({}, [], "")
+
+
+def _unset(key: str, value: object) -> bool:
+    """The default is meant. Where `none` or nothing is no value, it is a wrong one."""
+    if key in ("schedule", "status") and value == "none":
+        return True
+    return value is None or (_MODEL[key] in (_names, _properties, _text) and value in ({}, [], ""))
 
 
 def parse(model: str, given: Mapping[str, Any]) -> StreamTableConfig:
@@ -207,14 +214,14 @@ def parse(model: str, given: Mapping[str, Any]) -> StreamTableConfig:
         if key in DBT_KEYS and key not in _MODEL:
             continue
         if key in _INSTEAD:
-            if not _unset(value):
+            if not _is_empty(value):
                 raise ConfigError(
                     "TRK-102", f"`{key}` does not apply to a stream table", model=model, remedy=_INSTEAD[key]
                 )
             continue
         if key not in _MODEL:
             raise _unknown("TRK-101", f"unknown config key `{key}`", key, sorted(_MODEL), model)
-        if _unset(value) and not (key == "diamond_consistency" and value == "none"):
+        if _unset(key, value):
             continue
         try:
             values[key] = _MODEL[key](value)

@@ -71,9 +71,20 @@ class Relation:
         return ".".join(self.parts)
 
 
+# dbt writes names without quotes, and there Spark reads a number: 2024, 1d, 3e4.
+_NUMBER = re.compile(r"\d+(e\d+)?(l|s|y|f|d|bd)?", re.IGNORECASE)
+
+
 def check_public_name(relation: Relation, model: str) -> None:
     """Refuse here what Spark's session catalog would refuse only when all rows have been computed."""
     for part in relation.parts:
+        if _NUMBER.fullmatch(part):
+            raise ConfigError(
+                "TRK-105",
+                f"the name {part!r} is a number to Spark wherever it is not quoted, and dbt does not quote it",
+                model=model,
+                remedy="Set an `alias` or `schema` that is none.",
+            )
         if len(part) > LONGEST_IDENTIFIER:
             raise ConfigError(
                 "TRK-105",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,10 @@ def logs_dir(tmp_path_factory: pytest.TempPathFactory, monkeypatch_class: pytest
 def monkeypatch_class() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         yield patch
+
+
+def pytest_configure() -> None:
+    os.environ.update(quick_spark.SHORT_LIVED_JAVA)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,3 +14,8 @@ SETTINGS = {
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
 }
 JAVA = {"JDK_JAVA_OPTIONS": "-XX:+UseSerialGC"}
+# For a Spark that a test starts for a statement or two: what the second compiler wins would come too late. Without it
+# Java reserves 48 MB for code, and Spark needs more.
+SHORT_LIVED_JAVA = {
+    "JDK_JAVA_OPTIONS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+}

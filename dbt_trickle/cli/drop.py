@@ -23,7 +23,8 @@ def command(place: Place, model: str, cascade: bool) -> None:
     with project.connect() as session:
         number = lookup.number(session, schema, model)
         tables = store.parse(session.query(store.read_query(schema))).stream_tables
-        gone = leave.drop(session, project.settings, tables[number], list(tables.values()), cascade)
+        reads = {each.unique_id: each.reads for each in project.models()}
+        gone = leave.drop(session, project.settings, tables[number], list(tables.values()), cascade, reads)
     names = [str(table.public) for table in gone]
     if place.output == "json":
         click.echo(json.dumps({"dropped": names}))

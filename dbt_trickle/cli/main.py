@@ -20,6 +20,7 @@ class Place:
 
     project_dir: str | None
     profiles_dir: str | None
+    profile: str | None
     target: str | None
     output: str
 
@@ -27,20 +28,28 @@ class Place:
         # dbt takes a second to import: only what needs a project pays for it.
         from dbt.adapters.trickle.bridge import open_project
 
-        return open_project(self.project_dir, self.profiles_dir, self.target)
+        return open_project(self.project_dir, self.profiles_dir, self.profile, self.target)
 
 
 def common(command: F) -> F:
     """dbt's own options, and --output."""
 
-    def wrapped(project_dir: str | None, profiles_dir: str | None, target: str | None, output: str, **rest: Any) -> Any:
-        return command(Place(project_dir, profiles_dir, target, output), **rest)
+    def wrapped(
+        project_dir: str | None,
+        profiles_dir: str | None,
+        profile: str | None,
+        target: str | None,
+        output: str,
+        **rest: Any,
+    ) -> Any:
+        return command(Place(project_dir, profiles_dir, profile, target, output), **rest)
 
     wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
     wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
     for option in (
         click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
         click.option("-t", "--target", envvar="DBT_TARGET", help="The profile's target; default: the profile's own."),
+        click.option("--profile", envvar="DBT_PROFILE", help="The profile; default: the project's own."),
         click.option("--profiles-dir", envvar="DBT_PROFILES_DIR", help="Where profiles.yml is; default: as dbt's."),
         click.option("--project-dir", envvar="DBT_PROJECT_DIR", help="Where dbt_project.yml is; default: here."),
     ):

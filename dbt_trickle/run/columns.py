@@ -13,7 +13,7 @@ from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 
 _UNSTORABLE_TYPE = re.compile(r"^(?:void|interval\b.*|time(?:\(\d\))?)$")
-_NESTED_VOID = re.compile(r"[<:,]\s*void\b")
+_NESTED_VOID = re.compile(r"[<:,]\s*void\b(?!\s*:)")
 
 
 def described(session: Session, query: str) -> tuple[tuple[str, str], ...]:

@@ -125,14 +125,18 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
         unversioned=tuple(map(str, pinned.unversioned)),
         previous_storage_missing=stored is not None and stored.missing,
         storage_touched=stored.touched if stored is not None else "",
-        shows_another=stored is not None and request.shown is not None and _is_another(request.shown, stored.state),
+        shows_another=stored is not None and _is_another(request, stored.state),
     )
     return replace(here, facts=facts)
 
 
-def _is_another(text: str, state: StreamTable) -> bool:
-    """Somebody has put a view of something else under the name: `dbt clone`, or a hand-made one."""
-    return state.expose == "view" and recover.shown(text, state.pgt_id) is None
+def _is_another(request: Request, state: StreamTable) -> bool:
+    """Somebody has put a table, or a view of something else, under the name: `dbt clone`, or a hand-made one."""
+    if state.expose != "view":
+        return False
+    if request.existing == "table":
+        return True
+    return request.shown is not None and recover.shown(request.shown, state.pgt_id) is None
 
 
 def _situation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import StreamTable
@@ -83,9 +83,18 @@ def storages(session: Session, settings: ProjectSettings, table: StreamTable) ->
     return [table.public, *found] if table.expose == "table" else found
 
 
-def consumers(table: StreamTable, others: Sequence[StreamTable]) -> list[StreamTable]:
+Reads = Mapping[str, Collection[str]]  # unique ids of dbt's stream tables, and of those that each reads
+
+
+def consumers(table: StreamTable, others: Sequence[StreamTable], reads: Reads) -> list[StreamTable]:
+    """By what they were computed from; and by what dbt knows, which sees through a text that we cannot parse."""
     key = f"pgt_{table.pgt_id}"
-    return [other for other in others if key in other.frontier]
+    return [
+        other
+        for other in others
+        if key in other.frontier
+        or (other.dbt_target == table.dbt_target and table.dbt_unique_id in reads.get(other.dbt_unique_id, ()))
+    ]
 
 
 def drop(
@@ -94,9 +103,10 @@ def drop(
     table: StreamTable,
     all_tables: Sequence[StreamTable],
     cascade: bool,
+    reads: Reads,
 ) -> list[StreamTable]:
     """The stream tables that went, readers of others first. What is committed last is the catalog."""
-    order = _with_consumers(table, all_tables)
+    order = _with_consumers(table, all_tables, reads)
     if len(order) > 1 and not cascade:
         names = ", ".join(str(t.public) for t in order[:-1])
         raise CommandError(
@@ -115,12 +125,12 @@ def drop(
     return order
 
 
-def _with_consumers(table: StreamTable, all_tables: Sequence[StreamTable]) -> list[StreamTable]:
+def _with_consumers(table: StreamTable, all_tables: Sequence[StreamTable], reads: Reads) -> list[StreamTable]:
     """Consumers before what they read, each once; the table itself comes last."""
     seen: dict[int, StreamTable] = {}
 
     def visit(current: StreamTable) -> None:
-        for consumer in consumers(current, all_tables):
+        for consumer in consumers(current, all_tables, reads):
             if consumer.pgt_id not in seen:
                 visit(consumer)
         seen[current.pgt_id] = current

@@ -92,7 +92,9 @@ def write(session: Session, settings: ProjectSettings, findings: Findings) -> No
     """What was found to be true becomes the catalog's newest entry."""
     if not findings.rebuilt:
         return
-    for statement in tables.create_statements(settings.catalog_schema, settings.change_schema):
+    at = settings.catalog_schema
+    # With the version that is written below nobody would bring an older catalog's views up to date any more.
+    for statement in (*tables.create_statements(at, settings.change_schema), *tables.upgrade_statements(at)):
         session.execute(statement)
     entries = [store.schema_version()]
     for table in findings.rebuilt:

@@ -250,10 +250,13 @@ def _marker(
 
 def _next_generation(here: Situation, base: StreamTable) -> tuple[int, Relation]:
     """Above every storage that exists, a dead run's too: what a reader may see is never replaced."""
-    schema = here.run.settings.change_schema
-    generation = max([base.generation, *_generations(here)]) + 1
+    schema, known = here.run.settings.change_schema, _generations(here)
+    generation = max([base.generation, *known]) + 1
     if here.request.config.expose == "table":
         return generation, here.request.public
+    if not known:
+        # The catalog may have been made with another change schema, or that be gone.
+        here.session.execute(f"CREATE SCHEMA IF NOT EXISTS {names.quote(schema)}")
     return generation, names.storage(schema, base.pgt_id, generation)
 
 

@@ -48,6 +48,8 @@ VOLATILE = frozenset(
 )
 # DATE 'yesterday'; and a time without a day is that time of today.
 _OF_TODAY = re.compile(r"\s*(?:now|today|yesterday|tomorrow)\b|\s*T?\d{1,2}:", re.IGNORECASE)
+# Spark writes settings, variables of the environment and Java's into any statement, literals included.
+_SUBSTITUTED = re.compile(r"\$\{[^}]*\}")
 # Those that may be written without parentheses, where the parser sees a column.
 WITHOUT_PARENTHESES = frozenset(
     ["current_date", "current_timestamp", "current_time", "current_user", "session_user", "localtimestamp"]
@@ -81,7 +83,7 @@ def analyse(sql: str) -> Analysis | Unparsed:
     return Analysis(
         tuple(sorted(tables, key=lambda ref: ref.start)),
         tuple(sorted(set(_unknown_functions(tree)))),
-        tuple(sorted(set(_volatile(tree)))),
+        tuple(sorted({*_volatile(tree), *_SUBSTITUTED.findall(sql)})),
         tuple(sorted({f for f in table_functions if f not in PURE_TABLE_FUNCTIONS})),
     )
 

@@ -16,7 +16,7 @@ from thrift_server import ThriftServer
 pytestmark = pytest.mark.thrift
 
 # `make soak` kills 50.
-KILLS = int(os.environ.get("TRICKLE_KILLS", "6"))
+KILLS = int(os.environ.get("TRICKLE_KILLS", "4"))
 SEED = int(os.environ.get("TRICKLE_KILL_SEED", "3"))
 QUERIES = {
     "totals": "select region, sum(amount) + 0 as total, count(*) as orders from killed_raw.orders group by region",

@@ -15,7 +15,7 @@ from thrift_server import ThriftServer
 pytestmark = pytest.mark.thrift
 
 # `make soak` takes 100 of each.
-STEPS = int(os.environ.get("TRICKLE_READER_STEPS", "15"))
+STEPS = int(os.environ.get("TRICKLE_READER_STEPS", "9"))
 ROWS = 600
 ALTER_EACH = 3
 

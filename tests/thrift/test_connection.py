@@ -41,7 +41,8 @@ FILES = {
 BROKEN = {
     "models/no_column.sql": "select no_such_column from {{ ref('orders') }}",
     "models/no_parse.sql": "select 1 as a,, 2 as b",
-    "models/no_cast.sql": """{{ config(materialized='table', pre_hook='set spark.sql.ansi.enabled = true') }}
+    "models/no_cast.sql": """{{ config(materialized='table', pre_hook=[
+            'set spark.sql.ansi.enabled = true', 'set spark.sql.codegen.factoryMode = fallback']) }}
         select cast(concat('x', id) as int) as a from {{ ref('orders') }}""",
     # Not converted by Spark into an error class: only the last of the nested causes says what it is.
     "models/no_number.sql": """{{ config(materialized='table') }}

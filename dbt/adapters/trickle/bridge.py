@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -31,6 +31,7 @@ class Model:
     expose: str
     status: str | None
     selector: str  # how dbt selects this one and no other
+    reads: frozenset[str] = frozenset()  # the stream tables that it reads, by itself or through views
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,10 @@ class Project:
                 str(node.config.get("expose") or "view"),
                 node.config.get("status"),
                 f"fqn:{'.'.join(node.fqn)}",
+                _stream_tables_read(manifest.nodes, node),
             )
             for node in manifest.nodes.values()
-            if node.resource_type == "model" and node.config.materialized == "stream_table"
+            if _is_stream_table(node)
         ]
 
     def schemas(self) -> set[str]:
@@ -163,7 +165,28 @@ class Project:
         where = ["--project-dir", self._config.project_root, "--target", self.target]
         if self._config.args.profiles_dir:
             where += ["--profiles-dir", self._config.args.profiles_dir]
+        if self._config.args.profile:
+            where += ["--profile", self._config.args.profile]
         return dbtRunner(manifest=manifest).invoke([*args, *where])
+
+
+def _is_stream_table(node: Any) -> bool:
+    return bool(node.resource_type == "model" and node.config.materialized == "stream_table")
+
+
+def _stream_tables_read(nodes: Mapping[str, Any], node: Any) -> frozenset[str]:
+    found: set[str] = set()
+    ahead, seen = list(node.depends_on.nodes), set[str]()
+    while ahead:
+        unique_id = ahead.pop()
+        if unique_id in seen or unique_id not in nodes:
+            continue
+        seen.add(unique_id)
+        if _is_stream_table(nodes[unique_id]):
+            found.add(unique_id)
+        else:
+            ahead += nodes[unique_id].depends_on.nodes if hasattr(nodes[unique_id].depends_on, "nodes") else ()
+    return frozenset(found)
 
 
 def _told(result: Any) -> Result:
@@ -181,7 +204,7 @@ def _told(result: Any) -> Result:
     )
 
 
-def open_project(project_dir: str | None, profiles_dir: str | None, target: str | None) -> Project:
+def open_project(project_dir: str | None, profiles_dir: str | None, profile: str | None, target: str | None) -> Project:
     from dbt.adapters.factory import get_adapter, register_adapter
     from dbt.cli.resolvers import default_profiles_dir, default_project_dir
     from dbt.config.runtime import RuntimeConfig
@@ -191,7 +214,7 @@ def open_project(project_dir: str | None, profiles_dir: str | None, target: str 
         project_dir=str(project_dir or default_project_dir()),
         profiles_dir=str(profiles_dir or default_profiles_dir()),
         target=target,
-        profile=None,
+        profile=profile,
         threads=1,
         vars={},
         WHICH="trickle",

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
+from dbt_trickle import names
+
 # Words that open a statement which changes nothing that another process can see.
 _QUERIES = frozenset(["select", "values", "table", "with", "from"])
 _LOOKS = frozenset(["show", "describe", "desc", "explain", "list"])
@@ -87,8 +89,7 @@ def literal(value: Any) -> str:
             return text if len(text.strip("-").replace(".", "").lstrip("0")) <= 38 else repr(float(value))
         case dt.datetime():
             return f"'{value.isoformat(sep=' ')}'"
-    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    return names.literal(str(value))
 
 
 def affected_rows(columns: Sequence[str], fetch: Callable[[], Sequence[Any] | None]) -> int | None:

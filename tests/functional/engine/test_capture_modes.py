@@ -178,7 +178,7 @@ class TestCaptureModes:
     def test_a_stream_table_is_dropped_meanwhile(self, world: World) -> None:
         shop = Shop.of(world, "dropped").with_tables(TOTALS, BIG).transitioning()
         gone, stays = shop.requests
-        leave.drop(world.connect(), world.settings, world.states()[gone.pgt_id], [], False)
+        leave.drop(world.connect(), world.settings, world.states()[gone.pgt_id], [], False, {})
         shop.requests = (stays,)
         assert shop.tracked() == [("TRANSITIONING", 2, [stays.pgt_id])]
         shop.insert()

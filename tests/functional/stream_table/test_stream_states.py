@@ -95,11 +95,13 @@ class TestStates:
     def test_its_name_shows_something_else(self, shop: Shop) -> None:
         shop.table("orders")
         shop.run("sampled", flags=("--full-refresh",))
-        shop.sql("create or replace view sampled as select * from orders where id < 0")
-        verified = shop.trickle("verify", "sampled", ok=None)
-        assert (verified.exit_code, "TRK-307" in verified.output or "is not this" in verified.output) == (1, True)
-        shop.step({"sampled": ("REINITIALIZE", "its name showed something else")})
-        shop.step({"sampled": SAME})
+        view = ["create or replace view sampled as select * from orders where id < 0"]
+        for other in (view, ["drop view sampled", "create table sampled using delta as select * from orders"]):
+            shop.sql(*other)
+            verified = shop.trickle("verify", "sampled", ok=None)
+            assert (verified.exit_code, "TRK-307" in verified.output or "is not this" in verified.output) == (1, True)
+            shop.step({"sampled": ("REINITIALIZE", "its name showed something else")})
+            shop.step({"sampled": SAME})
 
         # Its name is gone, the catalog holds it to be loaded: an empty stand-in must not pass for it.
         shop.sql("drop view sampled")

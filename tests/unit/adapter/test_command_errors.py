@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from dbt.adapters.factory import reset_adapters
 from dbt_project import Project
 
+from dbt.adapters.trickle import bridge
 from dbt_trickle.cli.main import cli
 from dbt_trickle.errors import TrickleError
 
@@ -60,6 +62,21 @@ def test_one_error(case: tuple[Any, ...], tmp_path: Path) -> None:
     Project.create(tmp_path, target, {**MODEL, **files}, **config)
     problem = refused(tmp_path, *arguments)
     assert (problem.code, words in str(problem)) == (code, True), problem
+
+
+def test_the_profile_that_dbt_would_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were it another one than its own `dbt parse` takes, models of one schema would be looked for in another's."""
+    project = Project.create(tmp_path, SESSION, MODEL)
+    outputs = {name: {"target": "test", "outputs": {"test": {**SESSION, "schema": name}}} for name in ("shop", "two")}
+    project.write("profiles.yml", yaml.safe_dump(outputs))
+    place = (str(tmp_path), str(tmp_path))
+    monkeypatch.setenv("DBT_PROFILE", "two")
+    assert {str(model.public) for model in bridge.open_project(*place, "two", None).models()} == {"two.one"}
+    monkeypatch.delenv("DBT_PROFILE")
+    assert {str(model.public) for model in bridge.open_project(*place, "two", None).models()} == {"two.one"}
+    assert refused(tmp_path, "status", "--profile", "three").code == "TRK-409"
+    monkeypatch.setenv("DBT_PROFILE", "three")
+    assert refused(tmp_path, "status").code == "TRK-409"
 
 
 def test_no_project(tmp_path: Path) -> None:

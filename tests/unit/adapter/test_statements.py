@@ -102,6 +102,7 @@ def test_rows_are_only_fetched_from_delta_s_metrics() -> None:
         (dt.datetime(2024, 1, 2, 3, 4, 5, 678901), "'2024-01-02 03:04:05.678901'"),
         (dt.date(2024, 1, 2), "'2024-01-02'"),
         (r"it's a \ 100%s", r"'it\'s a \\ 100%s'"),
+        ("${env:HOME}", r"'\u0024{env:HOME}'"),  # Spark replaces it, in a literal too
     ],
 )
 def test_values_of_seeds_become_exact_literals(value: object, text: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
-from dbt_trickle.errors import WarehouseError
+from dbt_trickle.errors import CommandError, WarehouseError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import leave, repair, retire
 from dbt_trickle.run.request import Request
@@ -91,16 +91,26 @@ def test_a_folder_that_is_gone_does_not_keep_the_name() -> None:
 
 def test_dropping_takes_the_public_name_first() -> None:
     warehouse = Warehouse({FIRST: OURS})
-    leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False)
+    leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False, reads={})
     assert warehouse.changed() == ["DROP VIEW IF EXISTS", "DELETE FROM", "DROP TABLE IF EXISTS"]
     exposed = replace(TABLE, expose="table", storage_relation="shop.totals")
     warehouse = Warehouse({PUBLIC: OURS, FIRST: {}})
-    leave.drop(warehouse, SETTINGS, exposed, [exposed], cascade=False)
+    leave.drop(warehouse, SETTINGS, exposed, [exposed], cascade=False, reads={})
     assert warehouse.done[:-1] == [
         f"DELETE FROM {PUBLIC.sql}",
         f"DROP TABLE IF EXISTS {PUBLIC.sql}",
         f"DROP TABLE IF EXISTS {FIRST.sql}",
     ]
+
+
+def test_a_reader_that_only_dbt_knows_of() -> None:
+    """Its text could not be parsed, so its frontier says nothing of what it reads."""
+    reader = replace(TABLE, pgt_id=6, pgt_name="reader", dbt_unique_id="model.shop.reader")
+    elsewhere = replace(reader, pgt_id=7, pgt_schema="prod", dbt_target="prod/shop")
+    reads = {reader.dbt_unique_id: {TABLE.dbt_unique_id}}
+    assert leave.consumers(TABLE, [TABLE, reader, elsewhere], reads) == [reader]
+    with pytest.raises(CommandError, match=r"TRK-501.*shop\.totals is read by shop\.reader"):
+        leave.drop(Warehouse({}), SETTINGS, TABLE, [TABLE, reader], cascade=False, reads=reads)
 
 
 def test_the_other_ways_in_which_a_storage_goes() -> None:

@@ -44,11 +44,18 @@ def test_the_number_of_a_stream_table_is_stable_and_its_own() -> None:
     assert 0 <= names.pgt_id("x", public) < 2**53
 
 
-@pytest.mark.parametrize("name", ["a/b", "a.b", "${x}", "tab\there", "a b", "größe", "it's", "x" * 256])
+@pytest.mark.parametrize(
+    "name", ["a/b", "a.b", "${x}", "tab\there", "a b", "größe", "it's", "x" * 256, "2024", "1d", "3e4", "07BD"]
+)
 def test_names_that_spark_would_garble_are_refused(name: str) -> None:
     with pytest.raises(ConfigError) as raised:
         names.check_public_name(Relation.of("shop", name), "shop.x")
     assert raised.value.code == "TRK-105"
+
+
+@pytest.mark.parametrize("name", ["_2024", "2024_orders", "d1", "1st", "e4"])
+def test_names_that_only_begin_like_a_number_are_names(name: str) -> None:
+    names.check_public_name(Relation.of("shop", name), "shop.x")
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,15 @@ def test_a_generation_that_waits_for_its_readers_is_no_orphan() -> None:
     assert found(Warehouse(catalog(TABLE), ["st_5_g1", "st_5_g3"]), ONE_MODEL) == ["changes.st_5_g1"]
 
 
+def test_an_older_catalog_is_brought_up_to_date() -> None:
+    """Its version is written: nobody else would remake the views any more."""
+    warehouse = Warehouse([], [])
+    repair.write(warehouse, SETTINGS, repair.Findings((TABLE,), {TABLE.pgt_id: TABLE}, (), ()))
+    views = [sql for sql in warehouse.done if sql.startswith("ALTER VIEW")]
+    assert len(views) == 9
+    assert warehouse.done[-1].startswith("INSERT INTO")
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_what_a_run_is_building_is_left_alone(late: bool) -> None:
     """The next generation of an ALTER, and a first one, which the catalog knows by the announcement only."""

@@ -50,6 +50,8 @@ def test_what_is_no_query_is_told(text: str) -> None:
         ("select * from t tablesample (10 percent)", ["tablesample without repeatable"]),
         ("select date_trunc('day', ts), to_date(x), unix_timestamp(ts), my_now(x) from t", []),
         ("select t.current_date from t", []),
+        ("select '${spark.app.name} and ${env:HOME}' as a from t", ["${spark.app.name}", "${env:HOME}"]),
+        ("select '$1.50', '{x}' from t", []),
         ("select * from t where d = date'today'", ["date 'today'"]),
         ("select * from t where ts > timestamp '08:00'", ["timestamp '08:00'"]),
         (
