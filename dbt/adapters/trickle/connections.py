@@ -30,7 +30,8 @@ class TrickleConnectionManager(SparkConnectionManager):
 
     def __init__(self, config: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
-        config.credentials.belongs_to(getattr(config, "project_root", None))
+        command = getattr(getattr(config, "args", None), "which", None)
+        config.credentials.belongs_to(getattr(config, "project_root", None), command)
 
     @classmethod
     def open(cls, connection: Connection) -> Connection:

@@ -13,6 +13,8 @@ from dbt.adapters.trickle import embedded
 from dbt_trickle.errors import EnvironmentProblem
 
 ANSI = "spark.sql.ansi.enabled"
+# Commands of dbt's that write whatever they find; others take the lock when they do.
+WRITING = frozenset(["build", "clone", "retry", "run", "seed", "snapshot"])
 
 
 @dataclass
@@ -48,6 +50,7 @@ class TrickleCredentials(SparkCredentials):
         if ANSI in asked:
             self.server_side_parameters[ANSI] = asked[ANSI]
         self._project_root = Path.cwd()
+        self.is_to_write = False
 
     @property
     def type(self) -> str:
@@ -62,9 +65,10 @@ class TrickleCredentials(SparkCredentials):
         """`.trickle` of the project, or the folder that the profile names (relative to the project)."""
         return (self._project_root / (self.home or ".trickle")).resolve()
 
-    def belongs_to(self, project_root: str | None) -> None:
+    def belongs_to(self, project_root: str | None, command: str | None = None) -> None:
         if project_root:
             self._project_root = Path(project_root)
+        self.is_to_write = command in WRITING
 
     def _connection_keys(self) -> tuple[str, ...]:
         if self.method == SparkConnectionMethod.SESSION:

@@ -4,7 +4,8 @@ Delta commits by renaming a file into its log. On a local file system that renam
 within one JVM (it overwrites), so two processes that write one table could lose a commit without
 anybody noticing. Readers need no lock: they work beside the writer.
 
-The lock is taken at the first statement that writes. Its file is handed to the JVM as well, so that
+The lock is taken before Spark starts where dbt's command is one that writes, else at the first statement that
+does. Its file is handed to the JVM as well, so that
 after `kill -9` of dbt the lock lasts until the JVM has stopped working, too.
 """
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from dbt_project import until
 
-from dbt.adapters.trickle import writer_lock
+from dbt.adapters.trickle import embedded, writer_lock
+from dbt.adapters.trickle.credentials import TrickleCredentials
 from dbt.adapters.trickle.writer_lock import WriterLock
 from dbt_trickle.errors import EnvironmentProblem
 
@@ -134,3 +135,23 @@ def test_an_unsigned_lock_is_refused_without_a_name(tmp_path: Path) -> None:
         lock = WriterLock(tmp_path)
         lock.path.write_text("{")
         assert "is being written by another process\n" in refused(lock)
+
+
+def test_a_command_that_writes_is_refused_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no_java"))  # Spark would need it
+    home = tmp_path / "home"
+    credentials = TrickleCredentials.from_dict(
+        {"schema": "x", "database": None, "home": str(home), "writer_lock_timeout": 0.1}
+    )
+
+    def refusal(command: str) -> str:
+        credentials.belongs_to(str(tmp_path), command)
+        with pytest.raises(EnvironmentProblem) as problem:
+            embedded.get(credentials)
+        return problem.value.code
+
+    with holder(home):
+        assert [refusal(command) for command in ("run", "seed", "show")] == ["TRK-403", "TRK-403", "TRK-401"]
+    # Who could not start holds nobody up.
+    assert refusal("run") == "TRK-401"
+    WriterLock(home).acquire(0)
