@@ -20,10 +20,11 @@ def command(place: Place, model: str, cascade: bool) -> None:
     """Drops MODEL: its public relation, its storage, its catalog rows. Its history stays."""
     project = place.project()
     schema = project.settings.catalog_schema
+    # Before it connects: dbt's parser would close the connection.
+    reads = {each.unique_id: each.reads for each in project.models()}
     with project.connect() as session:
         number = lookup.number(session, schema, model)
         tables = store.parse(session.query(store.read_query(schema))).stream_tables
-        reads = {each.unique_id: each.reads for each in project.models()}
         gone = leave.drop(session, project.settings, tables[number], list(tables.values()), cascade, reads)
     names = [str(table.public) for table in gone]
     if place.output == "json":

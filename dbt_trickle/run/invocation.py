@@ -16,7 +16,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.run import guard, recover
+from dbt_trickle.run import guard, past, recover
 from dbt_trickle.run.session import Session, is_missing, meaning
 from dbt_trickle.run.sources import Sources
 
@@ -267,6 +267,6 @@ class Invocation:
                 for commit, marker in recover.marked_commits(session, current.storage, number):
                     committed[marker.run].setdefault(number, (commit, marker))
         for dead in self._catalog.unclosed:
-            entries += recover.close_rows(session, self.settings.catalog_schema, dead, committed[dead], self.clock())
+            entries += past.close_rows(session, self.settings.catalog_schema, dead, committed[dead], self.clock())
             entries.append(store.closed(dead))
         return entries

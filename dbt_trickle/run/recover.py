@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from dbt_trickle.apply.bag import came_back
-from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import ACTIVE, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import Commit, Marker, frontier_json
+from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation, literal
 from dbt_trickle.run import guard, retire
 from dbt_trickle.run.session import Session, is_conflict, is_missing, is_not_versioned
@@ -145,54 +142,6 @@ def _is_ours(session: Session, table: Relation, number: int) -> bool:
     """A table's properties come with its rows. Its history does not tell: it outlives a CREATE OR REPLACE."""
     rows = session.query(f"SHOW TBLPROPERTIES {table.sql}")
     return any((row["key"], row["value"]) == ("trickle.pgt_id", str(number)) for row in rows)
-
-
-def close_rows(
-    session: Session,
-    catalog_schema: str,
-    invocation_id: str,
-    committed: Mapping[int, tuple[Commit, Marker]],
-    now: str,
-) -> list[store.Entry]:
-    """The RUNNING rows of an invocation that died: COMPLETED where its commit is found, else FAILED.
-
-    Should it live after all, its own close wins.
-    """
-    rows = session.query(
-        f"SELECT max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
-        f"WHERE kind = {literal(tables.HISTORY)} AND invocation_id = {literal(invocation_id)} GROUP BY key"
-    )
-    entries = []
-    for row in rows:
-        found = json.loads(row["payload"])
-        if found["status"] != "RUNNING":
-            continue
-        if found["pgt_id"] in committed:
-            found |= _as_committed(*committed[found["pgt_id"]])
-        else:
-            found |= {
-                "status": "FAILED",
-                "end_time": now,
-                "error_message": "the run ended without closing (killed?)",
-            }
-        entries.append(store.Entry(tables.HISTORY, found["refresh_id"], json.dumps(found)))
-    return entries
-
-
-def _as_committed(commit: Commit, marker: Marker) -> dict[str, Any]:
-    inserted, deleted = moved_rows(commit, marker)
-    return {
-        "status": "COMPLETED",
-        "action": marker.action,
-        "reason": marker.reason,
-        "batch": marker.batch,
-        "data_timestamp": marker.data_timestamp,
-        "end_time": commit.committed_at,
-        "rows_inserted": inserted,
-        "rows_deleted": deleted,
-        "delta_rows": inserted + deleted,
-        "frontier_to": frontier_json(marker.frontier),
-    }
 
 
 def despite_others(session: Session, statement: str) -> None:

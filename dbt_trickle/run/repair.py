@@ -10,7 +10,7 @@ from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
-from dbt_trickle.run import recover, retire
+from dbt_trickle.run import past, recover, retire
 from dbt_trickle.run.session import Session, is_missing
 from dbt_trickle.run.sources import dependencies
 
@@ -49,6 +49,7 @@ class Findings:
     tables: Mapping[int, StreamTable]
     orphans: tuple[Orphan, ...]
     left_alone: tuple[Orphan, ...] = ()  # a run that has not ended may be about to serve from them
+    unknown: frozenset[int] = frozenset()  # of those rebuilt, what the catalog had nothing of: no history either
 
 
 def read_catalog(session: Session, settings: ProjectSettings) -> store.Catalog:
@@ -85,6 +86,7 @@ def examine(session: Session, settings: ProjectSettings, scope: Scope) -> Findin
         tables_now,
         (*removed, *(orphan for number, orphan in left if number not in in_doubt)),
         tuple(orphan for number, orphan in left if number in in_doubt),
+        frozenset(rebuilt.keys() - known.keys()),
     )
 
 
@@ -100,6 +102,8 @@ def write(session: Session, settings: ProjectSettings, findings: Findings) -> No
     for table in findings.rebuilt:
         sources = dependencies(table.pgt_id, table.frontier, table.unversioned)
         entries += [store.stream_table(table), store.dependencies(table.pgt_id, sources)]
+        if table.pgt_id in findings.unknown:
+            entries += map(store.refresh, past.of(session, table))
     session.execute(store.append(settings.catalog_schema, "trickle repair", entries))
 
 

@@ -28,17 +28,19 @@ class Check:
     remedy: str = ""
 
 
-def examine(project_dir: str | None, profiles_dir: str | None, target: str | None) -> Iterator[Check]:
+def examine(
+    project_dir: str | None, profiles_dir: str | None, profile: str | None, target: str | None
+) -> Iterator[Check]:
     """Each check as it is made. What cannot be tried any more after a failure is not shown as one."""
     yield _versions()
     project: Project | None = None
 
-    def profile() -> str:
+    def read_profile() -> str:
         nonlocal project
-        project = open_project(project_dir, profiles_dir, target)
+        project = open_project(project_dir, profiles_dir, profile, target)
         return f"project {project.name}, target {project.target}, method {project.method}, schema {project.schema}"
 
-    yield _try("profile", profile)
+    yield _try("profile", read_profile)
     if project is None:
         return
     ready = True

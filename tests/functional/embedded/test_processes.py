@@ -151,3 +151,25 @@ def test_a_warehouse_that_cannot_be_written(project: Project, obstacle: str) -> 
     assert run.output.count("[TRK-407]") == 1, run.output
     assert f"the embedded warehouse {home} cannot be written" in run.output
     assert "Traceback" not in run.output
+
+
+def test_tables_that_cannot_be_written_any_more_are_read(project: Project) -> None:
+    """The disk has become read-only, or another user's: one error that says so, and the old content serves."""
+    folders = [path for path in (project.root / ".trickle" / "warehouse").rglob("*") if path.is_dir()]
+    for path in folders:
+        path.chmod(0o500)
+    try:
+        run = project.dbt("run", "--full-refresh", "--select", "kept", heeds_permissions=True)
+        shown = project.dbt(
+            "show", "--inline", "select * from {{ ref('kept') }}", "--output", "json", heeds_permissions=True
+        ).ok()
+    finally:
+        for path in folders:
+            path.chmod(0o755)
+    assert run.returncode == 1, run.output
+    assert "Traceback" not in run.output
+    assert not re.search(r"^\s+at [\w$.]+\(", run.output, re.MULTILINE), run.output
+    assert '"letter": "\\u00e4"' in shown.output
+    project.dbt("run", "--full-refresh", "--select", "kept").ok()
+    history = json.loads(project.trickle("history", "kept", "--output", "json").ok().output)
+    assert [row["status"] for row in history].count("FAILED") <= 1, "it is told where the catalog can be written"

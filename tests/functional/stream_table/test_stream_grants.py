@@ -46,7 +46,10 @@ class TestGrants:
 
         def run(action: str, query: str, *grantees: str) -> list[str]:
             """What is sent; from then on it is granted."""
-            shop.write(f"{name}.sql", model(query, expose=expose, grants={"select": list(grantees)}))
+            shop.write(
+                f"{name}.sql",
+                model(query, expose=expose, refresh_mode="differential", grants={"select": list(grantees)}),
+            )
             assert shop.run(name)[name].adapter_response["action"] == action
             sent = [row.text.replace("`", "") for row in shop.sql("select text from sent where at > 0 order by at")]
             values = ", ".join(f"('{name}', '{grantee}', 'select')" for grantee in grantees)

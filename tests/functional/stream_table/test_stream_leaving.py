@@ -88,13 +88,19 @@ class TestLeaving:
             here.write(f"{name}.sql", model(QUERY, expose="table" if name == "as_table" else "view"))
         here.step(dict.fromkeys(both, ("NO_DATA", "no source moved")))
 
+    def committed(self, here: Shop, name: str) -> list[tuple[object, ...]]:
+        rows = [row for row in here.history(name) if row.action != "NO_DATA"]
+        return [(r.action, r.reason, r.status, r.batch, r.rows_inserted, r.initiated_by) for r in rows]
+
     def test_commands(self, here: Shop) -> None:
         names = ("as_view", "as_table", "reader", "over_reader")
         here.step(dict.fromkeys(names, ("FULL", "first load")))
         self.check_shown(here)
         # The catalog is a projection: without it, the storages know.
+        told = {name: self.committed(here, name) for name in names}
         here.sql("drop schema leaving cascade")
         said = here.trickle_json("repair")
+        assert {name: self.committed(here, name) for name in names} == told
         assert (sorted(said["rebuilt"]), said["orphans"]) == (sorted(f"{here.schema}.{name}" for name in names), [])
         here.step(dict.fromkeys(names, ("NO_DATA", "no source moved")))
         assert here.trickle("repair").output.startswith("The catalog agrees with the storages (4 stream tables).")

@@ -43,11 +43,11 @@ def project(monkeypatch: pytest.MonkeyPatch, home: Path, **profile: Any) -> None
     opened = SimpleNamespace(
         name="shop", target="dev", method="session", schema="s", credentials=credentials, connect=connect
     )
-    monkeypatch.setattr(doctor, "open_project", lambda *_: opened)
+    monkeypatch.setattr(doctor, "open_project", lambda project_dir, profiles_dir, profile, target: opened)
 
 
 def examined() -> dict[str, Check]:
-    return {check.name: check for check in doctor.examine(None, None, None)}
+    return {check.name: check for check in doctor.examine(None, None, None, None)}
 
 
 def only_failure(name: str) -> Check:

@@ -1,0 +1,78 @@
+"""Rows of the history from what the storages remember of the commits, where no run has written them down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dbt_trickle.catalog import store, tables
+from dbt_trickle.catalog.state import Refresh, StreamTable
+from dbt_trickle.formats.base import Commit, Marker, frontier_json
+from dbt_trickle.names import literal
+from dbt_trickle.run import recover
+from dbt_trickle.run.session import Session
+
+
+def close_rows(
+    session: Session,
+    catalog_schema: str,
+    invocation_id: str,
+    committed: Mapping[int, tuple[Commit, Marker]],
+    now: str,
+) -> list[store.Entry]:
+    """The RUNNING rows of an invocation that died: COMPLETED where its commit is found, else FAILED.
+
+    Should it live after all, its own close wins.
+    """
+    rows = session.query(
+        f"SELECT max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
+        f"WHERE kind = {literal(tables.HISTORY)} AND invocation_id = {literal(invocation_id)} GROUP BY key"
+    )
+    entries = []
+    for row in rows:
+        found = json.loads(row["payload"])
+        if found["status"] != "RUNNING":
+            continue
+        if found["pgt_id"] in committed:
+            found |= _as_committed(*committed[found["pgt_id"]])
+        else:
+            found |= {
+                "status": "FAILED",
+                "end_time": now,
+                "error_message": "the run ended without closing (killed?)",
+            }
+        entries.append(store.Entry(tables.HISTORY, found["refresh_id"], json.dumps(found)))
+    return entries
+
+
+def _as_committed(commit: Commit, marker: Marker) -> dict[str, Any]:
+    inserted, deleted = recover.moved_rows(commit, marker)
+    return {
+        "status": "COMPLETED",
+        "action": marker.action,
+        "reason": marker.reason,
+        "batch": marker.batch,
+        "data_timestamp": marker.data_timestamp,
+        "end_time": commit.committed_at,
+        "rows_inserted": inserted,
+        "rows_deleted": deleted,
+        "delta_rows": inserted + deleted,
+        "frontier_to": frontier_json(marker.frontier),
+    }
+
+
+def of(session: Session, table: StreamTable) -> list[Refresh]:
+    """What its storage tells of the refreshes that committed to it: the newest of this generation, oldest first."""
+    return [
+        Refresh(
+            f"{table.pgt_id} {marker.batch} {marker.run}",
+            table.pgt_id,
+            marker.run,
+            start_time=commit.committed_at,
+            initiated_by="INITIAL" if marker.batch == 1 else "DBT",
+            frontier_to=marker.frontier,
+            **{key: value for key, value in _as_committed(commit, marker).items() if key != "frontier_to"},
+        )
+        for commit, marker in reversed(recover.marked_commits(session, table.storage, table.pgt_id))
+    ]
