@@ -13,9 +13,9 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
 }
-JAVA = {"JDK_JAVA_OPTIONS": "-XX:+UseSerialGC"}
+# Hadoop calls chmod for each file that it creates, and what starts a process by default starts two.
+_ALWAYS = "-XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
+JAVA = {"JDK_JAVA_OPTIONS": _ALWAYS}
 # For a Spark that a test starts for a statement or two: what the second compiler wins would come too late. Without it
 # Java reserves 48 MB for code, and Spark needs more.
-SHORT_LIVED_JAVA = {
-    "JDK_JAVA_OPTIONS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
-}
+SHORT_LIVED_JAVA = {"JDK_JAVA_OPTIONS": f"{_ALWAYS} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"}

@@ -101,3 +101,18 @@ class TestSeedColumnTypes:
             ("order_id", "bigint"),
             ("is_paid", "boolean"),
         ]
+
+
+class TestSeedOfSparksVariables:
+    """Spark writes settings into any statement, in literals too: not into what a seed says."""
+
+    TEXTS = ("${env:HOME}", "${spark.app.name}", "$1.50", "it's 100% \\ {x}")
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"texts.csv": "id,said\n" + "".join(f'{n},"{text}"\n' for n, text in enumerate(self.TEXTS))}
+
+    def test_it_arrives_as_it_is(self, project: Any) -> None:
+        run_dbt(["seed"])
+        rows = project.run_sql("select said from {schema}.texts order by id", fetch="all")
+        assert [row[0] for row in rows] == list(self.TEXTS)

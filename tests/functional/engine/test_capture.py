@@ -31,7 +31,7 @@ pytestmark = pytest.mark.spark
 SEEDS = range(1, int(os.environ.get("TRICKLE_HISTORIES", "1")) + 1)
 KINDS = [(False, False), (True, True), (False, True), (True, False)][: 2 if len(SEEDS) == 1 else 4]
 IDS = [f"{'partitioned' if p else 'flat'}-{'vectors' if v else 'files'}" for p, v in KINDS]
-COMMITS = int(os.environ.get("TRICKLE_HISTORY_COMMITS", "10"))
+COMMITS = int(os.environ.get("TRICKLE_HISTORY_COMMITS", "8"))
 SCHEMA = "capture_histories"
 
 
