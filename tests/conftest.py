@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import quick_spark
-from pending import PENDING
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
@@ -54,16 +53,3 @@ def monkeypatch_class() -> Any:
 
 def pytest_configure() -> None:
     os.environ.update(quick_spark.SHORT_LIVED_JAVA)
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--pending", action="store_true", help="run what tests/pending.py holds back, too")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--pending"):
-        return
-    held = tuple(f"tests/{test}" for test in PENDING)
-    waiting = [item for item in items if item.nodeid.startswith(held)]
-    config.hook.pytest_deselected(items=waiting)
-    items[:] = [item for item in items if item not in waiting]
