@@ -6,10 +6,14 @@ itself, and two versions of one class on a class path end in NoClassDefFoundErro
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -21,6 +25,8 @@ from dbt_trickle.errors import EnvironmentProblem
 logger = AdapterLogger("Trickle")
 # A repository behind a firewall that drops packets would keep the first run waiting for much longer.
 FETCH_SECONDS = 600
+# A registry that refuses one artifact of eight mostly has it a moment later.
+PAUSES = (1, 5)
 
 
 @dataclass(frozen=True)
@@ -66,9 +72,35 @@ def missing(artifacts: tuple[Artifact, ...], cache: Path) -> list[Artifact]:
 def ensure(artifacts: tuple[Artifact, ...], spark_home: Path, java: str) -> list[Path]:
     """The paths of the jars, fetched first where the cache does not have them."""
     cache = cache_dir()
-    if wanted := missing(artifacts, cache):
-        _fetch(wanted, cache, spark_home, java)
+    if missing(artifacts, cache):
+        with _alone(cache):
+            # Whoever was here before has fetched them meanwhile.
+            if wanted := missing(artifacts, cache):
+                _fetch(wanted, cache, spark_home, java)
     return [cache / a.file_name for a in artifacts]
+
+
+@contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """One process at a time: two that start on a new machine would fetch everything twice."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(cache, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as problem:
+        raise _not_kept(cache, problem) from problem
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _not_kept(cache: Path, problem: OSError) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        "TRK-402",
+        f"the jars that the embedded Spark needs cannot be kept in {cache}: {problem.strerror}",
+        remedy="Set TRICKLE_JARS_DIR to a folder that this user may write to.",
+    )
 
 
 def _fetch(artifacts: list[Artifact], cache: Path, spark_home: Path, java: str) -> None:
@@ -81,34 +113,43 @@ def _fetch(artifacts: list[Artifact], cache: Path, spark_home: Path, java: str) 
         )
     logger.info(f"Fetching {len(artifacts)} jars for the embedded Spark into {cache}, once.")
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            said = _retrieve(artifacts, Path(folder), [java, "-jar", str(ivy)])
-            got = [Path(folder) / a.file_name for a in artifacts]
-            if all(p.is_file() for p in got):
-                for path in got:
-                    # A rename: another process that fetches at the same time never sees half a jar.
-                    path.replace(cache / path.name)
-                return
+        said = _tried(artifacts, cache, [java, "-jar", str(ivy)])
     except OSError as problem:
-        raise EnvironmentProblem(
-            "TRK-402",
-            f"the jars that the embedded Spark needs cannot be kept in {cache}: {problem.strerror}",
-            remedy="Set TRICKLE_JARS_DIR to a folder that this user may write to.",
-        ) from problem
+        raise _not_kept(cache, problem) from problem
+    if not (left := missing(tuple(artifacts), cache)):
+        return
     raise EnvironmentProblem(
         "TRK-402",
         "the jars that the embedded Spark needs are neither in the cache nor could they be fetched"
         + (f" ({said})" if said else ""),
-        remedy=_remedy(artifacts, cache),
+        remedy=_remedy(left, cache),
     )
+
+
+def _tried(artifacts: list[Artifact], cache: Path, ivy: list[str]) -> str:
+    """Ivy's last words. What one try has brought need not be fetched by the next one."""
+    said = ""
+    for pause in (*PAUSES, None):
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            said = _retrieve(missing(tuple(artifacts), cache), Path(folder), ivy)
+            for path in (Path(folder) / a.file_name for a in artifacts):
+                if path.is_file():
+                    # A rename: who looks meanwhile never sees half a jar.
+                    path.replace(cache / path.name)
+        if pause is None or not missing(tuple(artifacts), cache):
+            break
+        logger.info(f"The jars are not complete ({said}). Trying again in {pause} s.")
+        time.sleep(pause)
+    return said
 
 
 def _retrieve(artifacts: list[Artifact], folder: Path, ivy: list[str]) -> str:
     """Let Ivy put the jars into the folder; its words where it could not."""
     module = folder / "ivy.xml"
     module.write_text(_ivy_module(artifacts), encoding="utf-8")
-    command = [*ivy, "-ivy", str(module), "-retrieve", f"{folder}/[artifact]-[revision].[ext]", "-warn"]
+    # A cache of its own: in the user's a failure is remembered, and other programs' Ivys write there meanwhile.
+    own = ["-cache", str(folder / "ivy")]
+    command = [*ivy, *own, "-ivy", str(module), "-retrieve", f"{folder}/[artifact]-[revision].[ext]", "-warn"]
     if settings := os.environ.get("TRICKLE_IVY_SETTINGS"):
         command += ["-settings", settings]
     try:

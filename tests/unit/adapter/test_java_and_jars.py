@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pyspark
@@ -89,6 +90,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.setenv("TRICKLE_IVY_SETTINGS", str(settings))
     monkeypatch.setenv("TRICKLE_JARS_DIR", str(tmp_path / "jars"))
+    monkeypatch.setattr(jars, "PAUSES", ())
     return tmp_path / "repository"
 
 
@@ -117,6 +119,44 @@ def test_jars_are_fetched_once(repository: Path, tmp_path: Path) -> None:
     assert wanted[0].read_text() == "a jar"
     assert list((tmp_path / "jars").iterdir()) == wanted
     assert jars.ensure(jars.METASTORE, SPARK_HOME, "no java is run for what is there") == wanted
+
+
+def test_a_registry_that_fails_once_is_asked_again(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def retrieve(artifacts: list[jars.Artifact], folder: Path, ivy: list[str]) -> str:
+        asked.append([a.name for a in artifacts])
+        for artifact in artifacts[:-1] if len(asked) == 1 else artifacts:
+            (folder / artifact.file_name).write_text("a jar")
+        return "module not found" if len(asked) == 1 else ""
+
+    monkeypatch.setattr(jars, "_retrieve", retrieve)
+    monkeypatch.setattr(jars, "PAUSES", (0, 0))
+    found = jars.ensure(jars.DELTA, SPARK_HOME, "java")
+    assert all(path.is_file() for path in found)
+    assert asked == [[a.name for a in jars.DELTA], [jars.DELTA[-1].name]]
+
+
+def test_of_two_processes_one_fetches(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one comes while the first fetches: it waits, and finds what the first has brought."""
+    asked = []
+    second = threading.Thread(target=jars.ensure, args=(jars.METASTORE, SPARK_HOME, "java"))
+
+    def retrieve(artifacts: list[jars.Artifact], folder: Path, ivy: list[str]) -> str:
+        asked.append(artifacts)
+        if len(asked) == 1:
+            second.start()
+            second.join(0.2)
+        for artifact in artifacts:
+            (folder / artifact.file_name).write_text("a jar")
+        return ""
+
+    monkeypatch.setattr(jars, "_retrieve", retrieve)
+    jars.ensure(jars.METASTORE, SPARK_HOME, "java")
+    second.join()
+    assert len(asked) == 1
 
 
 def test_a_cache_that_cannot_be_written(repository: Path, tmp_path: Path) -> None:
