@@ -32,6 +32,13 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
+def setting(key: str, value: str) -> str:
+    """SET, both sides quoted: an unquoted value ends at a semicolon."""
+    if "\n" in value:
+        raise TrickleBug(f"the value of the setting {key} has a line break")
+    return f"SET {quote(key)} = {quote(value)}"
+
+
 @dataclass(frozen=True, order=True)
 class Relation:
     """A table or view by its parts: (table), (schema, table) or (catalog, schema, table)."""

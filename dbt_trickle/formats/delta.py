@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from dbt_trickle.errors import TrickleBug
 from dbt_trickle.formats.base import Commit, Marker, SourceVersion
-from dbt_trickle.names import Relation, literal, quote, transaction_app
+from dbt_trickle.names import Relation, literal, quote, setting, transaction_app
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 APP = "spark.databricks.delta.write.txnAppId"
@@ -103,22 +102,15 @@ def marked(marker: Marker) -> tuple[tuple[str, ...], tuple[str, ...]]:
     win. It would silently skip any other statement with the same version too: hence the resets.
     """
     before = (
-        _set(METADATA, marker.to_json()),
-        _set(APP, transaction_app(marker.pgt_id)),
-        _set(BATCH, str(marker.batch)),
+        setting(METADATA, marker.to_json()),
+        setting(APP, transaction_app(marker.pgt_id)),
+        setting(BATCH, str(marker.batch)),
     )
     return before, tuple(f"RESET {key}" for key in (METADATA, APP, BATCH))
 
 
 def overwrite_mode(mode: str) -> str:
-    return _set(OVERWRITE_MODE, mode)
-
-
-def _set(key: str, value: str) -> str:
-    """Both sides quoted: an unquoted value ends at a semicolon."""
-    if "\n" in value:
-        raise TrickleBug("a setting's value has a line break")
-    return f"SET {quote(key)} = {quote(value)}"
+    return setting(OVERWRITE_MODE, mode)
 
 
 def table_as(

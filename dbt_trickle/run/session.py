@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from dbt_trickle.errors import TrickleError, WarehouseError
+from dbt_trickle.names import setting
 
 
 class Session(Protocol):
@@ -142,7 +143,7 @@ def is_too_old(problem: WarehouseError) -> bool:
 def read_old_versions(session: Session) -> bool:
     """From now on in this session; false where the server does not take such a setting."""
     try:
-        session.execute(f"SET `{_ENFORCED}` = `false`")
+        session.execute(setting(_ENFORCED, "false"))
     except WarehouseError:
         return False
     return True

@@ -16,7 +16,7 @@ from dbt_trickle.delta.aggregate.state import Typed, stateful
 from dbt_trickle.errors import ConfigError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier
-from dbt_trickle.names import placeholder, quote
+from dbt_trickle.names import placeholder, quote, setting
 from dbt_trickle.run.columns import described
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
@@ -184,7 +184,7 @@ def _plans_differ(session: Session, text: str, built: Built, at: Mapping[str, st
     before = [(key, _setting(session, key)) for key, _ in guard.SETTINGS]
     try:
         for key, wanted in guard.SETTINGS:
-            session.execute(f"SET {key} = {wanted}")
+            session.execute(setting(key, wanted))
         original = _plan(session, text)
         differs = ""
         for candidate in guard.candidates(built.tree, at):
@@ -193,7 +193,7 @@ def _plans_differ(session: Session, text: str, built: Built, at: Mapping[str, st
                 break
     finally:
         for key, value in before:
-            session.execute(f"RESET {key}" if value is None else f"SET {key} = {value}")
+            session.execute(f"RESET {key}" if value is None else setting(key, value))
     return differs or guard.of_today(original, built.tree) or ""
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleError, WarehouseError
 from dbt_trickle.formats import delta
-from dbt_trickle.names import Relation, quote
+from dbt_trickle.names import Relation, setting
 from dbt_trickle.plan import canonical, compare
 from dbt_trickle.plan.canonical import Type
 from dbt_trickle.plan.steps import view_query
@@ -134,7 +134,7 @@ def _settings(session: Session, table: StreamTable, own_settings: bool) -> Mappi
     """The settings that the definition has its meaning under."""
     if own_settings:
         for key, value in table.meaning.items():
-            session.execute(f"SET {quote(key)} = {quote(value)}")
+            session.execute(setting(key, value))
     current = meaning(session)
     for key, value in table.meaning.items():
         if current.get(key, "").lower() != value.lower():
@@ -146,7 +146,7 @@ def _types(session: Session, query: str) -> tuple[tuple[str, str], ...]:
     """Names and types as Spark tells them, in full: it cuts those of wide structs unless asked not to."""
     found = described(session, query)
     if any(canonical.TRUNCATED in kind for _, kind in found):
-        session.execute(f"SET {_TYPE_LENGTH} = 100000")
+        session.execute(setting(_TYPE_LENGTH, "100000"))
         try:
             found = described(session, query)
         finally:

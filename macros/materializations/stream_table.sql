@@ -15,7 +15,8 @@
   {%- set target_relation = this.incorporate(type=done.type) -%}
   {%- do store_result('main', response=done.response) -%}
   {%- do write(done.statements) -%}
-  {%- if done.columns and config.persist_column_docs() and model.columns -%}
+  {#- Older versions of dbt-adapters say nothing of described columns that are not there. -#}
+  {%- if validate_doc_columns is defined and done.columns and config.persist_column_docs() and model.columns -%}
     {%- do validate_doc_columns(target_relation, model.columns, done.columns) -%} {#- warns of those not there -#}
   {%- endif -%}
 

@@ -45,10 +45,9 @@ class TrickleCredentials(SparkCredentials):
             _require_pyspark()
         asked = {str(key): str(value) for key, value in (self.server_side_parameters or {}).items()}
         super().__post_init__()
-        # dbt-spark forces ANSI mode off. Off is our default too, so that packages written for
+        # dbt-spark forces ANSI mode off since 1.10. Off is our default too, so that packages written for
         # dbt-spark keep their meaning, but a profile that asks for it gets it.
-        if ANSI in asked:
-            self.server_side_parameters[ANSI] = asked[ANSI]
+        self.server_side_parameters[ANSI] = asked.get(ANSI, "false")
         self._project_root = Path.cwd()
         self.is_to_write = False
 

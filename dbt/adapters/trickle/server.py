@@ -10,9 +10,12 @@ from dbt.adapters.spark.connections import PyhiveConnectionWrapper, PyodbcConnec
 from dbt.adapters.trickle.problems import message_of, told
 from dbt.adapters.trickle.statements import affected_rows, bind, writes
 from dbt_trickle.errors import EnvironmentProblem
+from dbt_trickle.names import setting
 
 FIRST_POLL_SECONDS = 0.02
 POLL_GROWTH = 1.5
+# Of the profile; dbt-spark knows them since 1.10. Before that it polled without sleeping, and asked nothing twice.
+_POLLING = ("poll_interval", "query_timeout", "query_retries")
 
 
 class _Metrics:
@@ -69,7 +72,7 @@ class TrickleServerConnection(_Metrics, PyhiveConnectionWrapper):
     def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
         self._next_poll = FIRST_POLL_SECONDS
         sql = bind(sql, bindings)
-        retries = self.query_retries
+        retries = getattr(self, "query_retries", 0)
         if writes(sql):
             # The statement may have been done, only the answer was lost: once more could write twice.
             self.query_retries = 0
@@ -109,11 +112,12 @@ def apply(handle: TrickleServerConnection, settings: dict[str, str]) -> None:
     """
     for key, value in settings.items():
         try:
-            handle.cursor().execute(f"SET {key}={value}")
+            handle.cursor().execute(setting(key, value))
         except Exception as problem:
+            # The name only: a value may be a password.
             raise EnvironmentProblem(
                 "TRK-411",
-                f"the Spark server does not take the setting {key}={value}: {message_of(problem)}",
+                f"the Spark server does not take the setting {key}: {message_of(problem).replace(value, '…')}",
                 remedy="Take it out of server_side_parameters in the profile; settings that count only when "
                 "Spark starts belong to the server.",
             ) from problem
@@ -124,12 +128,8 @@ def improved(handle: Any, reopen: Callable[[], PyhiveConnectionWrapper]) -> Any:
     if isinstance(handle, PyodbcConnectionWrapper):
         return TrickleOdbcConnection(handle.handle)
     if isinstance(handle, PyhiveConnectionWrapper):
-        ours = TrickleServerConnection(
-            handle.handle,
-            poll_interval=handle.poll_interval,
-            query_timeout=handle.query_timeout,
-            query_retries=handle.query_retries,
-        )
+        polling = {name: getattr(handle, name) for name in _POLLING if hasattr(handle, name)}
+        ours = TrickleServerConnection(handle.handle, **polling)
         ours.reopen = reopen
         return ours
     return handle
