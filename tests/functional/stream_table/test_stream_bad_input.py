@@ -18,6 +18,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...]]] = {
     "unknown_key": (model(QUERY, refresh_mod="full"), ("TRK-101", "`refresh_mod`", "Did you mean `refresh_mode`")),
     "unknown_value": (model(QUERY, refresh_mode="hourly"), ("TRK-102", "`refresh_mode` is 'hourly'", MODES)),
     "no_duration": (model(QUERY, schedule="5 parsecs"), ("TRK-102", "`schedule`", "'5m', '2h' or '1d'")),
+    "no_moment": (model(QUERY, schedule="99 99 99 99 99"), ("TRK-102", "`schedule`", "five fields", "99 is no minute")),
     "too_often": (model(QUERY, schedule="10s"), ("TRK-102", "minimum of 60 s", "trickle_min_schedule_seconds")),
     "no_ratio": (model(QUERY, max_change_ratio=2), ("TRK-102", "a number from 0 to 1")),
     "other_format": (model(QUERY, file_format="parquet"), ("TRK-102", "`file_format` is 'parquet'", "delta")),

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from dbt.artifacts.resources.v1.model import ModelConfig
 
 from dbt_trickle import config
 from dbt_trickle.config import StreamTableConfig
@@ -50,8 +51,26 @@ def test_dbt_s_own_keys_pass_and_defaults_hold() -> None:
     assert config.parse("shop.totals", DBT_DEFAULTS) == StreamTableConfig()
 
 
+def test_whatever_dbt_puts_into_a_model_s_config_passes() -> None:
+    filled = ModelConfig().to_dict(omit_none=False)
+    assert {key: value for key, value in filled.items() if key not in DBT_DEFAULTS} in ({}, {"static_analysis": None})
+    assert config.parse("shop.totals", filled) == StreamTableConfig()
+
+
+def test_nothing_passes_that_neither_dbt_nor_another_materialization_has() -> None:
+    """A key that does nothing for anybody is a slip of the pen, or another adapter's."""
+    of_every_model = {"static_analysis", *ModelConfig().to_dict(omit_none=False)}  # new in dbt-core 1.11
+    assert config.DBT_KEYS - of_every_model == {"post_hook", "pre_hook"} | {
+        "merge_exclude_columns",
+        "merge_update_columns",
+    }
+    for key in ("snowflake_warehouse", "anchors", "strict", "node_color", "name", "unrendered_config", "event-time"):
+        with pytest.raises(ConfigError, match=f"TRK-101.*unknown config key `{key}`"):
+            config.parse("shop.totals", {**DBT_DEFAULTS, key: None})
+
+
 def test_every_field_is_a_key_and_every_key_a_field() -> None:
-    assert {field.name for field in fields(StreamTableConfig)} == set(config._MODEL)
+    assert {field.name for field in fields(StreamTableConfig)} == set(config.KEYS)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +79,8 @@ def test_every_field_is_a_key_and_every_key_a_field() -> None:
         ({"refresh_mode": "FULL"}, "refresh_mode", "full"),
         ({"schedule": "5m"}, "schedule", "5m"),
         ({"schedule": "0 */2 * * *"}, "schedule", "0 */2 * * *"),
+        ({"schedule": "0 6 * mar-OCT mon,FRI"}, "schedule", "0 6 * mar-OCT mon,FRI"),
+        ({"schedule": "0 0 29 2 *"}, "schedule", "0 0 29 2 *"),
         ({"schedule": "downstream"}, "schedule", "downstream"),
         ({"schedule": None}, "schedule", None),
         ({"schedule": "none"}, "schedule", None),
@@ -90,6 +111,15 @@ def test_values(given: dict[str, Any], field: str, value: object) -> None:
         ({"max_change_ratio": "none"}, "TRK-102", "a number from 0 to 1"),
         ({"schedule": "often"}, "TRK-102", "a duration such as '5m'"),
         ({"schedule": 5}, "TRK-102", "a duration such as '5m'"),
+        ({"schedule": "please run this every day"}, "TRK-102", "please is no minute"),
+        ({"schedule": "99 99 99 99 99"}, "TRK-102", "a cron expression of five fields, or 'downstream'; 99 is no min"),
+        ({"schedule": "0 24 * * *"}, "TRK-102", "24 is no hour"),
+        ({"schedule": "0 0 * * 8"}, "TRK-102", "8 is no day of the week"),
+        ({"schedule": "0 0 30 2 *"}, "TRK-102", "this one never comes"),
+        ({"schedule": "0 0 * * * *"}, "TRK-102", "a cron expression of five fields"),
+        ({"schedule": "@daily"}, "TRK-102", "a cron expression of five fields"),
+        ({"schedule": "R R * * *"}, "TRK-102", "a cron expression of five fields"),
+        ({"schedule": "H/5 * * * *"}, "TRK-102", "a cron expression of five fields"),
         ({"max_change_ratio": 2}, "TRK-102", "a number from 0 to 1"),
         ({"max_change_ratio": True}, "TRK-102", "a number from 0 to 1"),
         ({"primary_key": {"a": 1}}, "TRK-102", "a column name or a list"),
