@@ -181,6 +181,7 @@ class Refresh:
     def to_row(self) -> dict[str, Any]:
         return {
             **asdict(self),
+            "action": self.action or None,  # of a running one: it is not decided yet
             "frontier_from": frontier_json(self.frontier_from),
             "frontier_to": frontier_json(self.frontier_to),
         }

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dbt_trickle.catalog import capture_views
 from dbt_trickle.names import Relation, literal, quote
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 JOURNAL = "pgt_journal"
 STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META = (
     "stream_table",
@@ -172,12 +172,14 @@ def _typed(query: str, columns: Mapping[str, str], array: str | None = None) -> 
 def _statistics(tables: str, history: str) -> str:
     seconds = "unix_millis(h.end_time) - unix_millis(h.start_time)"
     counts = ", ".join(
-        f"count_if(h.{column} = {literal(value)}) AS {name}"
-        for name, column, value in (
-            ("full_refreshes", "action", "FULL"),
-            ("differential_refreshes", "action", "DIFFERENTIAL"),
-            ("no_data_refreshes", "action", "NO_DATA"),
-            ("failures", "status", "FAILED"),
+        f"count_if({condition}) AS {name}"
+        for name, condition in (
+            # A failed one has the action that was tried.
+            *(
+                (f"{action.lower()}_refreshes", f"h.action = {literal(action)} AND h.status <> 'FAILED'")
+                for action in ("FULL", "DIFFERENTIAL", "NO_DATA")
+            ),
+            ("failures", "h.status = 'FAILED'"),
         )
     )
     return (

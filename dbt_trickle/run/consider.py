@@ -41,6 +41,7 @@ def consider(request: Request, session: Session, run: Invocation, row: Refresh, 
     """
     here = _look(request, session, run, row)
     decision = decide(here.facts)
+    run.decided(request.pgt_id, decision.action)
     if decision.work is Work.NOTHING:
         return Considered(here, decision)
     here, columns = with_columns(feeds.ready(here, decision) if prepare else here)

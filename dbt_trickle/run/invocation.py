@@ -139,6 +139,12 @@ class Invocation:
                 raise TrickleBug(f"stream table {number} was not announced when the invocation opened")
             return self._opened[number]
 
+    def decided(self, number: int, action: str) -> None:
+        """What its row says was tried, should it fail from here on."""
+        with self._guard:
+            if number in self._opened:  # `trickle explain` announces nothing
+                self._opened[number] = replace(self._opened[number], action=action)
+
     def listed(self, number: int) -> guard.Listed:
         """Which commits its storage had when the invocation opened."""
         with self._guard:

@@ -116,7 +116,9 @@ def failed(run: Invocation, pgt_id: int, problem: TrickleError) -> Outcome:
         )
         if before.is_populated and is_about_columns(problem):
             state = replace(state, needs_reinit=True, reinit_reason=f"columns did not fit: {_first_line(problem)}")
-    row = replace(run.running(pgt_id), action="SKIP", status="FAILED", error_message=message, end_time=now)
+    row = run.running(pgt_id)
+    # Where nothing was decided yet, nothing was tried either.
+    row = replace(row, action=row.action or "SKIP", status="FAILED", error_message=message, end_time=now)
     return Outcome(row, state, events=events.of_failure(before, state, run.name_of(pgt_id), row, problem))
 
 

@@ -39,6 +39,8 @@ def close_rows(
         else:
             found |= {
                 "status": "FAILED",
+                # What it had decided died with it.
+                "action": "SKIP",
                 "end_time": now,
                 "error_message": "the run ended without closing (killed?)",
             }

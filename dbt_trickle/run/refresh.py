@@ -49,6 +49,7 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     row = run.running(request.pgt_id)
     found = passed_over(request, session, run, row) or consider(request, session, run, row, prepare=True)
     here, decision = found.here, found.decision
+    run.decided(request.pgt_id, decision.action)
     if decision.work is Work.NOTHING:
         return outcomes.nothing_done(here, decision)
     if decision.work is Work.PLACEHOLDER:
