@@ -20,6 +20,19 @@ class SourceVersion:
     table_id: str
     version: int
     committed_at: str  # tells a re-created table that happens to be at the same version
+    # A later commit that changed no row, where there was one: an OPTIMIZE has put the rows into other files, and
+    # a VACUUM takes the older ones away. So it is read there, and compared by the commit that changed rows.
+    seen_version: int = -1
+    seen_at: str = ""
+
+    @property
+    def read_version(self) -> int:
+        return max(self.version, self.seen_version)
+
+    @property
+    def read_at(self) -> str:
+        """When the version that is read was committed."""
+        return self.seen_at if self.seen_version > self.version else self.committed_at
 
     @property
     def table(self) -> Relation:

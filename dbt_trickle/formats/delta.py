@@ -46,7 +46,7 @@ def tables(frontier: Mapping[str, SourceVersion]) -> dict[str, SourceVersion]:
 
 def read_at(version: SourceVersion) -> str:
     """The FROM text of a source in that state."""
-    return at_version(version.table.sql, version.version)
+    return at_version(version.table.sql, version.read_version)
 
 
 def history(relation: Relation, limit: int) -> str:

@@ -101,7 +101,7 @@ def _version(table: StreamTable, row: Dependency) -> SourceVersion | None:
 def _of(session: Session, settings: ProjectSettings, consumers: list[Consumer], now: str) -> SourceHealth:
     # Who is only recomputed needs no old version, however far it is behind.
     captured = [each for each in consumers if each.row.cdc_mode != "NONE"]
-    slowest = min(captured or consumers, key=lambda each: each.version.version if each.version is not None else -1)
+    slowest = min(captured or consumers, key=lambda each: each.version.read_version if each.version is not None else -1)
     most = min(consumers, key=lambda each: _NEEDS.index(each.row.cdc_mode))
     found = SourceHealth(
         slowest.row.source,
@@ -113,7 +113,7 @@ def _of(session: Session, settings: ProjectSettings, consumers: list[Consumer], 
     )
     if slowest.version is None:
         return found
-    found = replace(found, confirmed_version=slowest.version.version)
+    found = replace(found, confirmed_version=slowest.version.read_version)
     try:
         rows = session.query(delta.history(slowest.version.table, COMMITS))
         table = table_facts(session.query(delta.detail(slowest.version.table))[0])
@@ -130,19 +130,19 @@ def _measured(
     found: SourceHealth, consumed: SourceVersion, commits: Sequence[CommitFacts], table: TableFacts
 ) -> SourceHealth:
     newest = commits[-1]
-    pending = [commit for commit in commits if commit.version > consumed.version]
-    complete = commits[0].version <= consumed.version + 1
+    pending = [commit for commit in commits if commit.version > consumed.read_version]
+    complete = commits[0].version <= consumed.read_version + 1
     until = None
     replaced = replaced_at(pending)
     if replaced is not None and table.retention is not None:
-        until = table.retention.until(consumed.committed_at, replaced).isoformat(timespec="seconds")
+        until = table.retention.until(consumed.read_at, replaced).isoformat(timespec="seconds")
     moved = pending if not nothing_changed(pending) else []
     return replace(
         found,
         newest_version=newest.version,
-        lag_versions=max(0, newest.version - consumed.version),
+        lag_versions=max(0, newest.version - consumed.read_version),
         lag_bytes=sum(commit.size for commit in moved) if complete else None,
-        lag_seconds=int(_between(consumed.committed_at, newest.committed_at)) if moved else 0,
+        lag_seconds=int(_between(consumed.read_at, newest.committed_at)) if moved else 0,
         oldest_readable_version=oldest_readable(commits),
         readable_until=until,
     )
@@ -156,20 +156,22 @@ def _judged(
     table: TableFacts,
     now: str,
 ) -> SourceHealth:
-    at = next((commit.committed_at for commit in commits if commit.version == consumed.version), None)
-    if consumed.version > commits[-1].version or at not in (None, consumed.committed_at):
+    at = next((commit.committed_at for commit in commits if commit.version == consumed.read_version), None)
+    if consumed.read_version > commits[-1].version or at not in (None, consumed.read_at):
         return replace(found, level=CRITICAL, problem="it was dropped and re-created")
     if at is None and len(commits) == COMMITS:
         return replace(found, level=WARNING, problem=f"more than {COMMITS} commits behind")
     if at is None:
-        return replace(found, level=CRITICAL, problem=f"its history does not go back to version {consumed.version}")
-    pending = [commit for commit in commits if commit.version > consumed.version]
+        return replace(
+            found, level=CRITICAL, problem=f"its history does not go back to version {consumed.read_version}"
+        )
+    pending = [commit for commit in commits if commit.version > consumed.read_version]
     if nothing_changed(pending):
         return found
-    if oldest_readable(commits) > consumed.version:
-        return replace(found, level=CRITICAL, problem=f"it was vacuumed past version {consumed.version}")
+    if oldest_readable(commits) > consumed.read_version:
+        return replace(found, level=CRITICAL, problem=f"it was vacuumed past version {consumed.read_version}")
     limits = Limits(settings.lag_warning_mb, settings.lag_critical_mb)
-    left = kept(table.retention, consumed.committed_at, replaced_at(pending) or now, now)
+    left = kept(table.retention, consumed.read_at, replaced_at(pending) or now, now)
     passed = limits_passed(limits, found.lag_bytes or 0, left)
     return replace(found, level=worst(passed), problem="; ".join(reason for _, reason in passed))
 

@@ -64,10 +64,10 @@ class Captures:
         self, session: Session, new: SourceVersion, old: SourceVersion, columns: Columns
     ) -> tuple[LogFacts, Chosen | Refused | None]:
         """A window's facts and what reads it; none where no row moved."""
-        window, mode = Window(new.table, old.version, new.version, columns), self.request.capture_of(new.relation)
-        capturing = self._capturing(new)
-        facts = windows.gather(session, window, old.committed_at, transition.asks(mode, capturing))
-        if facts.commits and facts.found_at == old.committed_at and nothing_changed(facts.commits):
+        window = Window(new.table, old.read_version, new.read_version, columns)
+        mode, capturing = self.request.capture_of(new.relation), self._capturing(new)
+        facts = windows.gather(session, window, old.read_at, transition.asks(mode, capturing))
+        if facts.commits and facts.found_at == old.read_at and nothing_changed(facts.commits):
             self._read[new.key] = _Read(columns, Seen())
             return facts, None
         found = transition.reading(mode, capturing, facts)

@@ -78,7 +78,8 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
         }
     )
     append_only = all(commit.effect in _GROWS for each in read for commit in each.facts.commits)
-    done = applied(shape, context, before.storage, before.storage_version, append_only)
+    stored = max(before.storage_version, before.seen_version)  # the rows of the former may lie in files of the latter
+    done = applied(shape, context, before.storage, stored, append_only)
     captures = {each.key: f"{each.chosen.capture} ({each.chosen.reason})" for each in read}
     versions = here.pinned.frontier
     how = "; ".join(f"{versions[key].relation} by {capture}" for key, capture in captures.items())

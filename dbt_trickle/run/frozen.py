@@ -79,7 +79,7 @@ class Frozen:
                 raise unverifiable(f"{relation} has no version in its frontier")
             if version.kind == "TABLE":
                 self._commit(relation, version)
-                edits.append(sql.Edit(ref.start, ref.end, delta.at_version(relation.sql, version.version)))
+                edits.append(sql.Edit(ref.start, ref.end, delta.at_version(relation.sql, version.read_version)))
                 continue
             if version.kind == "VIEW":
                 pinned = self._view(relation, version, states, meaning, depth)
@@ -117,16 +117,16 @@ class Frozen:
         """The storage that was behind its name then, with the columns that it had."""
         storage = Relation(tuple(version.table_id.split(".", 1)))
         self._commit(storage, version)
-        marked = next((c.marker for c in self._history(storage, version.version, MARKED_WITHIN) if c.marker), None)
+        marked = next((c.marker for c in self._history(storage, version.read_version, MARKED_WITHIN) if c.marker), None)
         if marked is None:
-            raise unverifiable(f"which columns {storage} had at version {version.version} is not known any more")
+            raise unverifiable(f"which columns {storage} had at version {version.read_version} is not known any more")
         columns = tuple(Column(**c) for c in marked.definition.get("columns", ()))
-        return f"({view_query(columns, delta.at_version(storage.sql, version.version))})"
+        return f"({view_query(columns, delta.read_at(version))})"
 
     def _commit(self, relation: Relation, version: SourceVersion) -> Commit:
         """The commit of that version, if it is still the same table's: another one may have its name now."""
-        found = self._history(relation, version.version, 1)[0]
-        if found.committed_at != version.committed_at:
+        found = self._history(relation, version.read_version, 1)[0]
+        if found.committed_at != version.read_at:
             raise unverifiable(f"{relation} was dropped and made anew since its last refresh")
         return found
 

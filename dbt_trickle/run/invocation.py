@@ -65,7 +65,7 @@ class Invocation:
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.sources = Sources(self.stream_table_at)
+        self.sources = Sources(self.stream_table_at, self.clock)
 
     # --- reading -------------------------------------------------------------------------------
 

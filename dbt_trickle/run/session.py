@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from dbt_trickle.errors import TrickleError, WarehouseError
+from dbt_trickle.errors import EnvironmentProblem, TrickleError, WarehouseError
 from dbt_trickle.names import setting
+from dbt_trickle.tree.fingerprint import has_meaning
 
 
 class Session(Protocol):
@@ -21,12 +22,23 @@ class Session(Protocol):
         """Runs a query and fetches its (few) rows."""
 
 
+# With these a file that is missing or broken is passed over, and its rows with it.
+_PASSED_OVER = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
+
+
 def meaning(session: Session) -> Mapping[str, str]:
     """The session's settings that belong to a definition (tree/fingerprint.py)."""
-    ansi = session.query("SET spark.sql.ansi.enabled")[0]["value"]
+    asked = {str(row["key"]): str(row["value"]) for row in session.query("SET")}
+    if lenient := next((key for key in _PASSED_OVER if asked.get(key, "").lower() == "true"), None):
+        raise EnvironmentProblem(
+            "TRK-413",
+            f"{lenient} is true: rows of files that are missing would be left out without a word",
+            remedy="Take it out of the profile's `server_side_parameters`, or of the server's settings.",
+        )
     zone = session.query("SELECT current_timezone() AS zone")[0]["zone"]
     return {
-        "spark.sql.ansi.enabled": "true" if ansi == "<undefined>" else str(ansi).lower(),
+        **{key: value for key, value in asked.items() if has_meaning(key)},
+        "spark.sql.ansi.enabled": asked.get("spark.sql.ansi.enabled", "true").lower(),
         "spark.sql.session.timeZone": str(zone),
     }
 

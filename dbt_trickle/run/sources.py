@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbt_trickle import sql
@@ -27,6 +27,7 @@ SESSION_CATALOG = "spark_catalog"
 NOT_SPARKS_OWN = "is no function of Spark's own"
 UNKNOWN_SOURCES = "its sources are unknown"
 NOT_CAPTURED = "the next refresh tells"
+Meaning = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,10 @@ class Pinned:
     frontier: Frontier = field(default_factory=dict)
     tables: Mapping[str, TableFacts] = field(default_factory=dict)  # by key, of those that had to be asked for
     unversioned: tuple[Unversioned, ...] = ()
-    as_of: tuple[str, ...] = ()  # data timestamps of the stream tables below
+    as_of: tuple[str, ...] = ()  # when tables were pinned, and data timestamps of the stream tables below
     volatile: tuple[str, ...] = ()
+    # A view is what its text says under a session's settings, and a model's hooks may have changed those.
+    under: Meaning | None = None
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,10 @@ class PinnedQuery:
 class Sources:
     """The pins of one invocation, shared by its threads."""
 
-    def __init__(self, stream_table_at: Callable[[Relation], StreamTable | None]) -> None:
+    def __init__(self, stream_table_at: Callable[[Relation], StreamTable | None], clock: Callable[[], str]) -> None:
         self._stream_table_at = stream_table_at
-        self._pins: dict[str, Pinned] = {}
+        self._clock = clock
+        self._pins: dict[tuple[str, Meaning | None], Pinned] = {}
         self._system_functions: frozenset[str] | None = None
         self._sizes: dict[tuple[str, str, int], int] = {}
         self._guard = threading.RLock()
@@ -72,9 +76,9 @@ class Sources:
         Views over it were resolved with the old one, so all views go, too.
         """
         with self._guard:
-            self._pins.pop(relation.key, None)
-            for name in [name for name, pin in self._pins.items() if pin.needs_alias]:
-                del self._pins[name]
+            stale = [at for at, pin in self._pins.items() if at[0] == relation.key or pin.needs_alias]
+            for at in stale:
+                del self._pins[at]
 
     def size(self, session: Session, version: SourceVersion) -> int:
         """How many rows a source has; Delta knows it from its files' statistics."""
@@ -159,10 +163,14 @@ class Sources:
     def _pin(
         self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
     ) -> Pinned:
+        under = tuple(sorted(meaning.items()))
         with self._guard:
-            if relation.key not in self._pins:
-                self._pins[relation.key] = self._resolve(session, relation, meaning, known, depth)
-            return self._pins[relation.key]
+            for at in ((relation.key, None), (relation.key, under)):
+                if at in self._pins:
+                    return self._pins[at]
+            pin = self._resolve(session, relation, meaning, known, depth)
+            self._pins[relation.key, pin.under] = pin
+            return pin
 
     def _resolve(
         self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
@@ -179,7 +187,9 @@ class Sources:
             if is_missing(problem):
                 raise _no_such_source(relation) from problem
             if is_a_view(problem):
-                return self._view(session, relation, meaning, known, depth)
+                return replace(
+                    self._view(session, relation, meaning, known, depth), under=tuple(sorted(meaning.items()))
+                )
             if is_not_versioned(problem):
                 return _unversioned(relation, "it is no Delta table and keeps no history")
             raise
@@ -199,7 +209,8 @@ class Sources:
             )
             tables = {relation.key: facts}
         text = delta.at_version(relation.sql, version.version)
-        return Pinned(text, False, placeholder(relation.key), {relation.key: version}, tables)
+        found = {relation.key: version}
+        return Pinned(text, False, placeholder(relation.key), found, tables, as_of=(self._clock(),))
 
     def _stream_table(self, session: Session, relation: Relation, upstream: StreamTable) -> Pinned:
         """A stream table is a source of its own: the storage behind its public name."""
@@ -214,8 +225,10 @@ class Sources:
             str(upstream.storage),
             newest.version,
             newest.committed_at,
+            commits[0].version,
+            commits[0].committed_at,
         )
-        text = f"({view_query(upstream.columns, delta.at_version(upstream.storage.sql, newest.version))})"
+        text = f"({view_query(upstream.columns, delta.read_at(version))})"
         template = f"({view_query(upstream.columns, placeholder(version.key))})"
         as_of = (upstream.data_timestamp,) if upstream.data_timestamp else ()
         return Pinned(text, True, template, {version.key: version}, as_of=as_of)

@@ -136,9 +136,11 @@ def _settings(session: Session, table: StreamTable, own_settings: bool) -> Mappi
         for key, value in table.meaning.items():
             session.execute(setting(key, value))
     current = meaning(session)
-    for key, value in table.meaning.items():
-        if current.get(key, "").lower() != value.lower():
-            raise unverifiable(f"it was made with {key}={value}, the session has {current.get(key)}")
+    # Of what was made before settings were recorded nothing is known.
+    for key in sorted({*current, *table.meaning}) if table.meaning else ():
+        made, has = table.meaning.get(key), current.get(key)
+        if (made or "").lower() != (has or "").lower():
+            raise unverifiable(f"it was made with {key}={made}, the session has {has}")
     return current
 
 

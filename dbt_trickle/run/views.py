@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbt_trickle.names import quote
-from dbt_trickle.tree.fingerprint import MEANING
+from dbt_trickle.tree.fingerprint import ALWAYS, has_meaning
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,17 @@ class ViewText:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     def unlike(self, meaning: Mapping[str, str]) -> str:
-        """Spark evaluates a view under the settings it was made with; inlined it would get ours."""
-        for key in MEANING:
-            if key in self.settings and key in meaning and self.settings[key].lower() != meaning[key].lower():
-                return f"it was made with {key}={self.settings[key]}, the session has {meaning[key]}"
+        """Spark evaluates a view under the settings it was made with; inlined it would get ours.
+
+        What neither has set is the same for both. Of ANSI mode and the zone older views do not tell.
+        """
+        for key in sorted(filter(has_meaning, {*self.settings, *meaning})):
+            mine, theirs = self.settings.get(key), meaning.get(key)
+            if mine is None and key in ALWAYS:
+                continue
+            if (mine or "").lower() != (theirs or "").lower():
+                made, has = (f"{key}={value}" if value is not None else f"no {key}" for value in (mine, theirs))
+                return f"it was made with {made}, the session has {has}"
         return ""
 
     def as_subquery(self, pinned_text: str) -> str:

@@ -10,7 +10,23 @@ from dbt_trickle import sql
 from dbt_trickle.names import Relation
 
 # Settings of the session that change what a query means: the same text under another one is another query.
-MEANING = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
+ALWAYS = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
+# These belong to it where somebody has set them. Of those that only change how a query is run there are hundreds:
+# they may be other ones in each target.
+_WHERE_SET = frozenset(
+    f"spark.sql.{name}"
+    for name in """ansi.doubleQuotedIdentifiers ansi.enforceReservedKeywords ansi.relationPrecedence
+    bround.decimalOverflow caseSensitive charAsVarchar collation.allowInMapKeys decimalOperations.allowPrecisionLoss
+    groupByAliases groupByOrdinal jsonGenerator.ignoreNullFields jsonGenerator.writeNullIfWithDefaultValue
+    jsonGenerator.writeNullIfWithDefaultValue mapKeyDedupPolicy orderByOrdinal parser.escapedStringLiterals
+    parser.quotedRegexColumnNames readSideCharPadding preserveCharVarcharTypeInfo session.collation.default
+    storeAssignmentPolicy timeType.enabled timestampType variable.substitute""".split()
+)
+_LEGACY = "spark.sql.legacy."
+
+
+def has_meaning(setting: str) -> bool:
+    return setting in ALWAYS or setting in _WHERE_SET or setting.startswith(_LEGACY)
 
 
 def of(text: str, relations: Mapping[Relation, str], meaning: Mapping[str, str]) -> str:
@@ -20,7 +36,7 @@ def of(text: str, relations: Mapping[Relation, str], meaning: Mapping[str, str])
     schema leave the fingerprint as it is.
     """
     words = _with_ids(sql.words(sql.without_terminator(text)), relations)
-    parts = [list(words), sorted((k, v) for k, v in meaning.items() if k in MEANING)]
+    parts = [list(words), sorted((k, v) for k, v in meaning.items() if has_meaning(k))]
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
 

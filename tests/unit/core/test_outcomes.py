@@ -78,7 +78,7 @@ def test_what_is_suspended_asks_nothing_of_its_sources() -> None:
 def test_settings_are_read_again_where_hooks_may_have_changed_them() -> None:
     class Session(Journal):
         def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-            return [{"value": "true", "zone": "Asia/Tokyo"}]
+            return [{"key": "spark.sql.ansi.enabled", "value": "true", "zone": "Asia/Tokyo"}]
 
     run = Invocation("i", ProjectSettings(), lambda: "now")
     run._meaning = SETTINGS

@@ -17,6 +17,7 @@ from dbt_trickle.run.sources import PinnedQuery, Sources, dependencies
 
 MEANING = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
 THEN = datetime(2026, 1, 2, 3, 4, 5)
+NOW = "2026-01-03T00:00:00.000+00:00"
 
 
 def commit(version: int, operation: str = "WRITE") -> dict[str, Any]:
@@ -77,7 +78,7 @@ def pin(text: str, answers: Mapping[str, Any], *, upstream: StreamTable | None =
     def at(relation: Relation) -> StreamTable | None:
         return upstream if upstream is not None and upstream.public == relation else None
 
-    return Sources(at).pin_query(Warehouse(answers), text, MEANING, {})
+    return Sources(at, lambda: NOW).pin_query(Warehouse(answers), text, MEANING, {})
 
 
 def reasons(pinned: PinnedQuery) -> list[str]:
@@ -115,7 +116,7 @@ def test_spark_s_own_catalog_may_be_named() -> None:
 
 def test_one_invocation_asks_once_and_sees_one_state() -> None:
     warehouse = Warehouse(table("`shop`.`orders`", 7))
-    sources = Sources(lambda _: None)
+    sources = Sources(lambda _: None, lambda: NOW)
     first = sources.pin_query(warehouse, "select 1 from shop.orders", MEANING, {})
     warehouse.answers = table("`shop`.`orders`", 8)
     assert sources.pin_query(warehouse, "select 1 from SHOP.ORDERS", MEANING, {}).frontier == first.frontier
@@ -130,7 +131,7 @@ def test_an_unmoved_source_costs_one_question() -> None:
         "shop.orders": SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 7, "2026-01-02T03:04:05.000+00:00")
     }
     warehouse = Warehouse(table("`shop`.`orders`", 7))
-    pinned = Sources(lambda _: None).pin_query(warehouse, "select 1 from shop.orders", MEANING, known)
+    pinned = Sources(lambda _: None, lambda: NOW).pin_query(warehouse, "select 1 from shop.orders", MEANING, known)
     assert warehouse.asked == ["DESCRIBE HISTORY `shop`.`orders` LIMIT 1"]
     assert pinned.frontier == known
 
@@ -173,6 +174,42 @@ def test_a_view_of_other_settings_is_not_inlined() -> None:
     assert "spark.sql.ansi.enabled=true" in reasons(pinned)[0]
 
 
+@pytest.mark.parametrize("made", [{"spark.sql.legacy.timeParserPolicy": "LEGACY"}, {}])
+def test_a_view_made_before_or_after_a_setting_is_not_inlined(made: dict[str, str]) -> None:
+    """Whichever of the two has it: a date is read by the one as it is not by the other."""
+    view_has = {"view_creation_spark_configuration": {**MEANING, **made}}
+    session_has = {} if made else {"spark.sql.legacy.timeParserPolicy": "LEGACY"}
+    sources = Sources(lambda _: None, lambda: NOW)
+    answers = a_view("`shop`.`v`", "select 1 as k", ["k"], **view_has)
+    pinned = sources.pin_query(Warehouse(answers), "select * from shop.v", {**MEANING, **session_has}, {})
+    assert "spark.sql.legacy.timeParserPolicy" in reasons(pinned)[0]
+
+
+def test_a_view_is_pinned_for_the_settings_of_who_reads_it() -> None:
+    """Hooks of one model have set another zone; of another model they have not."""
+    warehouse = Warehouse(
+        {**a_view("`shop`.`v`", "select k from orders", ["k"]), **table("`shop`.`orders`", 7)},
+    )
+    sources = Sources(lambda _: None, lambda: NOW)
+    elsewhere = {**MEANING, "spark.sql.session.timeZone": "America/New_York"}
+    for _ in range(2):
+        assert not sources.pin_query(warehouse, "select * from shop.v", MEANING, {}).unversioned
+        assert "New_York" in reasons(sources.pin_query(warehouse, "select * from shop.v", elsewhere, {}))[0]
+    assert warehouse.asked.count("DESCRIBE HISTORY `shop`.`orders` LIMIT 1") == 1, "the table is in one state for all"
+
+
+def test_data_are_as_old_as_their_pin() -> None:
+    """A stream table that comes late in a run reads what an earlier one has pinned."""
+    times = iter(["10:00", "10:30"])
+    sources = Sources(lambda _: None, lambda: next(times))
+    warehouse = Warehouse({**table("`shop`.`orders`", 7), **table("`shop`.`items`", 1)})
+    assert sources.pin_query(warehouse, "select 1 from shop.orders", MEANING, {}).as_of == ("10:00",)
+    assert sources.pin_query(warehouse, "select 1 from shop.orders, shop.items", MEANING, {}).as_of == (
+        "10:00",
+        "10:30",
+    )
+
+
 def test_volatile_functions_below_a_view_are_found() -> None:
     assert pin("select * from shop.v", a_view("`shop`.`v`", "select rand() as k", ["k"])).volatile == ("rand",)
 
@@ -207,16 +244,17 @@ def test_a_stream_table_is_read_from_its_storage_at_its_newest_change() -> None:
         data_timestamp="2026-01-01T00:00:00+00:00",
         columns=(Column("sum(x)", "bigint", "__pgt_out_0"),),
     )
-    commits = [commit(9, "CHANGE COLUMN"), commit(8, "WRITE")]
+    commits = [commit(9, "OPTIMIZE"), commit(8, "WRITE")]
     pinned = pin(
         "select * from shop.totals",
         {"DESCRIBE HISTORY `trickle_changes`.`st_5_g1` LIMIT 10": commits},
         upstream=upstream,
     )
     assert pinned.text == (
-        "select * from (SELECT `__pgt_out_0` AS `sum(x)` FROM `trickle_changes`.`st_5_g1` VERSION AS OF 8) AS `totals`"
+        "select * from (SELECT `__pgt_out_0` AS `sum(x)` FROM `trickle_changes`.`st_5_g1` VERSION AS OF 9) AS `totals`"
     )
-    assert pinned.frontier["pgt_5"].version == 8, "a changed comment is no change of rows"
+    found = pinned.frontier["pgt_5"]
+    assert (found.version, found.read_version) == (8, 9), "an OPTIMIZE changes no row, and a VACUUM may follow it"
     assert pinned.as_of == ("2026-01-01T00:00:00+00:00",)
 
 
