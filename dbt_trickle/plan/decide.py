@@ -54,7 +54,11 @@ class Facts:
 
 
 def decide(facts: Facts) -> Decision:
-    """The order is the design's (§6): the first line that applies decides."""
+    """The order is that of the README's table: the first line that applies decides.
+
+    What is skipped comes before what only the warehouse can tell (a storage or a view that is another one), because
+    `consider.passed_over` asks here before it asks the warehouse, and the answer must not depend on that.
+    """
     state, config = facts.state, facts.config
     populated = state is not None and state.is_populated and facts.public_is_ours
     if facts.sampled:
@@ -66,14 +70,17 @@ def decide(facts: Facts) -> Decision:
         return Decision("SKIP", SUSPENDED_BY_USER, Work.NOTHING)
     if state is None or not populated:
         return Decision("FULL", _first_load(facts), Work.LOAD, "INITIAL")
+    changed = _changed(facts, state)
+    if changed and (kept := _kept(config, changed)):
+        return kept
+    if not changed and _suspended_by(state, "ERRORS", config):
+        return Decision("SKIP", f"suspended after {state.consecutive_errors} errors", Work.NOTHING)
     if facts.previous_storage_missing:
         return Decision("REINITIALIZE", "its storage is gone", Work.LOAD)
     if facts.shows_another:
         return Decision("REINITIALIZE", "its name showed something else", Work.LOAD)
-    if changed := _changed(facts, state):
-        return _alter(config, changed)
-    if _suspended_by(state, "ERRORS", config):
-        return Decision("SKIP", f"suspended after {state.consecutive_errors} errors", Work.NOTHING)
+    if changed:
+        return Decision("ALTER", changed, Work.LOAD)
     if state.needs_reinit:
         return Decision("REINITIALIZE", state.reinit_reason or "it was marked for it", Work.LOAD)
     if facts.storage_touched:
@@ -138,7 +145,8 @@ def _changed(facts: Facts, state: StreamTable) -> str:
     return "its layout in the warehouse changed" if facts.layout != state.layout else ""
 
 
-def _alter(config: StreamTableConfig, changed: str) -> Decision:
+def _kept(config: StreamTableConfig, changed: str) -> Decision | None:
+    """Where a change is not to be applied."""
     match config.on_configuration_change:
         case "fail":
             raise ConfigError(
@@ -147,10 +155,6 @@ def _alter(config: StreamTableConfig, changed: str) -> Decision:
                 remedy="Set it to `apply`, or bring the model back to what was deployed.",
             )
         case "continue":
-            return Decision(
-                "SKIP",
-                f"{changed}; `on_configuration_change: continue` keeps the old definition",
-                Work.NOTHING,
-            )
+            return Decision("SKIP", f"{changed}; {KEPT_OLD_DEFINITION}", Work.NOTHING)
         case _:
-            return Decision("ALTER", changed, Work.LOAD)
+            return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from dbt_trickle.errors import TrickleError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.plan.decide import Facts, decide
 
+NOTHING_TOLD = ("full_refresh", True)
 CASES = yaml.safe_load((Path(__file__).parent / "fixtures" / "decisions.yml").read_text(encoding="utf-8"))
 
 
@@ -52,3 +55,35 @@ def test_decision(case: dict[str, Any]) -> None:
     told["initiated_by"] = decision.initiated_by
     assert {key: told[key] for key in expected} == expected
     assert decision.reason, "every decision says why"
+
+
+def outcome(facts: Facts) -> tuple[str, str]:
+    try:
+        decision = decide(facts)
+    except TrickleError as problem:
+        return ("error", problem.code)
+    return (decision.action, decision.work.name)
+
+
+def test_what_is_skipped_is_skipped_whatever_the_warehouse_would_tell() -> None:
+    """A run decides on skipping before it asks the warehouse: with all facts the answer must be the same."""
+    told = [("previous_storage_missing", True), ("shows_another", True), ("storage_touched", "somebody"), NOTHING_TOLD]
+    seen = set()
+    for sampled, suspended, fingerprint, change, status, (name, value) in product(
+        (False, True),
+        ("", "USER", "ERRORS"),
+        ("old", "new"),
+        ("apply", "continue", "fail"),
+        (None, "active", "suspended"),
+        told,
+    ):
+        case = {
+            "state": {"suspended_by": suspended},
+            "config": {"on_configuration_change": change, "status": status},
+            "facts": {"sampled": sampled, "fingerprint": fingerprint},
+        }
+        known = facts_of(case)
+        if (before := outcome(known)) in (("SKIP", "NOTHING"), ("error", "TRK-106")):
+            seen.add(before)
+            assert outcome(replace(known, **{name: value}, unversioned=("a file",))) == before, case
+    assert seen == {("SKIP", "NOTHING"), ("error", "TRK-106")}
