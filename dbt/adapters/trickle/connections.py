@@ -113,6 +113,8 @@ class TrickleConnectionManager(SparkConnectionManager):
 
 def _unreachable(credentials: Any, problem: Exception) -> EnvironmentProblem:
     said = message_of(problem).removeprefix("failed to connect: ")
+    if said == "failed to connect" and isinstance(problem.__cause__, Exception):
+        said = message_of(problem.__cause__)  # dbt-spark 1.9 keeps to itself why
     return EnvironmentProblem(
         "TRK-408",
         f"no connection to the Spark server at {credentials.host}:{credentials.port} "
