@@ -26,8 +26,10 @@ def command(place: Place, model: str, cascade: bool) -> None:
         number = lookup.number(session, schema, model)
         tables = store.parse(session.query(store.read_query(schema))).stream_tables
         gone = leave.drop(session, project.settings, tables[number], list(tables.values()), cascade, reads)
-    names = [str(table.public) for table in gone]
+    names, left = [str(table.public) for table in gone.tables], list(map(str, gone.left_alone))
     if place.output == "json":
-        click.echo(json.dumps({"dropped": names}))
-    else:
-        click.echo("Dropped " + ", ".join(names) + ".")
+        click.echo(json.dumps({"dropped": names, "left_alone": left}))
+        return
+    click.echo("Dropped " + ", ".join(names) + ".")
+    for name in left:
+        click.echo(f"Left alone: {name}, because what has the name now is somebody else's.")

@@ -8,6 +8,7 @@ import click
 
 from dbt_trickle.cli.main import Place, common
 from dbt_trickle.run import repair
+from dbt_trickle.run.orphans import Orphan
 
 
 @click.command("repair")
@@ -16,46 +17,34 @@ from dbt_trickle.run import repair
 def command(place: Place, apply_: bool) -> None:
     """Rebuilds the catalog from the storages' own histories, and lists this project's orphans."""
     project = place.project()
-    models = project.models()
-    scope = repair.Scope(
-        project.name,
-        project.dbt_target,
-        frozenset(project.schemas()),
-        {model.unique_id: model.public for model in models},
-        tuple(model.public for model in models if model.expose == "table"),
-    )
+    scope = project.scope()
     with project.connect() as session:
         findings = repair.examine(session, project.settings, scope)
         repair.write(session, project.settings, findings)
-        if apply_:
-            repair.remove(session, project.settings, findings.orphans)
+        removed = repair.remove(session, project.settings, findings) if apply_ else frozenset()
     if place.output == "json":
-        click.echo(
-            json.dumps(
-                {
-                    "rebuilt": [str(table.public) for table in findings.rebuilt],
-                    "orphans": [
-                        {"relation": str(o.relation), "kind": o.kind, "reason": o.reason, "removed": apply_}
-                        for o in findings.orphans
-                    ],
-                    "left_alone": [
-                        {"relation": str(o.relation), "kind": o.kind, "reason": o.reason} for o in findings.left_alone
-                    ],
-                },
-                indent=2,
-            )
-        )
+        told = {
+            "rebuilt": [str(table.public) for table in findings.rebuilt],
+            "orphans": [{**_told(orphan), "removed": orphan in removed} for orphan in findings.orphans],
+            "left_alone": list(map(_told, findings.left_alone)),
+        }
+        click.echo(json.dumps(told, indent=2))
         return
     if findings.rebuilt:
         click.echo("Rebuilt in the catalog: " + ", ".join(str(table.public) for table in findings.rebuilt) + ".")
     else:
         click.echo(f"The catalog agrees with the storages ({len(findings.tables)} stream tables).")
     for orphan in findings.orphans:
-        click.echo(f"{'Removed' if apply_ else 'Orphan'}: {orphan.kind} {orphan.relation} ({orphan.reason})")
+        click.echo(f"{'Removed' if orphan in removed else 'Orphan'}: {_line(orphan)}")
     for orphan in findings.left_alone:
-        click.echo(
-            f"Left alone: {orphan.kind} {orphan.relation} ({orphan.reason}, but a dbt run with it has not ended; "
-            "if that one died, the next dbt run finds it out)"
-        )
+        click.echo(f"Left alone: {_line(orphan)}")
     if findings.orphans and not apply_:
         click.echo("Remove them with `trickle repair --apply`.")
+
+
+def _told(orphan: Orphan) -> dict[str, str]:
+    return {"relation": str(orphan.relation), "kind": orphan.kind, "reason": orphan.reason}
+
+
+def _line(orphan: Orphan) -> str:
+    return f"{orphan.kind} {orphan.relation} ({orphan.reason})"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
-from dbt_trickle.errors import CommandError, WarehouseError
+from dbt_trickle.errors import CommandError
 from dbt_trickle.names import Relation, quote
 from dbt_trickle.plan import steps
-from dbt_trickle.run import recover, request, retire
+from dbt_trickle.run import public_name, recover, request, retire
 from dbt_trickle.run.invocation import Invocation
-from dbt_trickle.run.session import Session, is_missing
+from dbt_trickle.run.public_name import NOTHING, Held
+from dbt_trickle.run.session import Session
 
 # These put something new in the place of what they find.
 REPLACING = ("table", "view")
@@ -23,7 +25,9 @@ def before_other_materialization(session: Session, run: Invocation, relation: Re
     """An incremental model goes on with the table that it finds: that must have the query's columns, and no others."""
     run.load(session)
     table = run.stream_table_at(relation)
-    if table is None or table.expose != "table" or materialized in REPLACING or not _ours(session, table):
+    if table is None or table.expose != "table" or materialized in REPLACING:
+        return
+    if public_name.held(session, relation, table.pgt_id) != Held("TABLE", ours=True):
         return
     columns = ", ".join(quote(column.stored) for column in table.columns)
     # In one commit, and without our properties: from here on it is the model's.
@@ -40,34 +44,22 @@ def after_other_materialization(session: Session, run: Invocation, relation: Rel
     table = run.stream_table_at(relation)
     if table is None:
         return
-    ours = _ours(session, table)
-    if ours is None and not built:
+    found = public_name.held(session, table.public, table.pgt_id)
+    if found == NOTHING and not built:
         # dbt-spark drops a view before it builds a table in its place; the storage is still there.
         serve_again(session, table)
         return
-    if ours:
+    if found.ours:
         return
-    for storage in storages(session, run.settings, table):
-        if storage != table.public:
-            retire.drop(session, storage)
+    _drop_storages(session, run.settings, table)
     run.forget(table.pgt_id)
-
-
-def _ours(session: Session, table: StreamTable) -> list[str] | None:
-    """The properties that make what has the public name this stream table; none where nothing has it."""
-    try:
-        rows = session.query(f"SHOW TBLPROPERTIES {table.public.sql}")
-    except WarehouseError as problem:
-        if is_missing(problem):
-            return None
-        raise
-    properties = {row["key"]: row["value"] for row in rows if row["key"].startswith("trickle.")}
-    return sorted(properties) if properties.get("trickle.pgt_id") == str(table.pgt_id) else []
 
 
 def serve_again(session: Session, table: StreamTable) -> None:
     """The public view anew, as it was; a table that is exposed itself is only ever replaced in one commit."""
-    if table.expose != "view" or table.storage_or_none is None or _ours(session, table) is not None:
+    if table.expose != "view" or table.storage_or_none is None:
+        return
+    if public_name.held(session, table.public, table.pgt_id) != NOTHING:
         return
     properties = request.ownership(table.pgt_id, table.dbt_unique_id, table.public, table.project)
     description = json.loads(table.docs)[0] if table.docs else None
@@ -78,9 +70,15 @@ def serve_again(session: Session, table: StreamTable) -> None:
         session.execute(step.sql)
 
 
-def storages(session: Session, settings: ProjectSettings, table: StreamTable) -> list[Relation]:
-    found = list(recover.generations(session, settings.change_schema, table.pgt_id).values())
-    return [table.public, *found] if table.expose == "table" else found
+def _drop_storages(session: Session, settings: ProjectSettings, table: StreamTable) -> None:
+    for storage in recover.generations(session, settings.change_schema, table.pgt_id).values():
+        retire.drop(session, storage)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    tables: tuple[StreamTable, ...]  # readers of others first
+    left_alone: tuple[Relation, ...]  # public names that are somebody else's by now
 
 
 Reads = Mapping[str, Collection[str]]  # unique ids of dbt's stream tables, and of those that each reads
@@ -104,8 +102,8 @@ def drop(
     all_tables: Sequence[StreamTable],
     cascade: bool,
     reads: Reads,
-) -> list[StreamTable]:
-    """The stream tables that went, readers of others first. What is committed last is the catalog."""
+) -> Dropped:
+    """What is committed last is the catalog."""
     order = _with_consumers(table, all_tables, reads)
     if len(order) > 1 and not cascade:
         names = ", ".join(str(t.public) for t in order[:-1])
@@ -114,15 +112,14 @@ def drop(
             f"{table.public} is read by {names}",
             remedy="Drop those first, or drop them all with --cascade.",
         )
+    left = []
     for gone in order:
-        # The public name first: readers must not meet a view whose storage is gone.
-        if gone.expose == "view":
-            session.execute(f"DROP VIEW IF EXISTS {gone.public.sql}")
-        for storage in storages(session, settings, gone):
-            retire.drop(session, storage)
+        if not public_name.drop(session, gone.public, gone.pgt_id, gone.expose):
+            left.append(gone.public)
+        _drop_storages(session, settings, gone)
     entries = [entry for gone in order for entry in store.dropped(gone.pgt_id)]
     session.execute(store.append(settings.catalog_schema, "trickle drop", entries))
-    return order
+    return Dropped(tuple(order), tuple(left))
 
 
 def _with_consumers(table: StreamTable, all_tables: Sequence[StreamTable], reads: Reads) -> list[StreamTable]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -124,10 +125,15 @@ def serving_storage(session: Session, public: Relation, number: int) -> Relation
         if is_missing(problem):
             return None
         raise
-    text = next((str(row["data_type"]) for row in reversed(rows) if row["col_name"] == "View Text"), None)
+    text = view_text(rows)
     if text is None:
-        return public if _is_ours(session, public, number) else None
+        return public if is_ours(session, public, number) else None
     return shown(text, number)
+
+
+def view_text(described: Sequence[Mapping[str, Any]]) -> str | None:
+    """Of DESCRIBE TABLE EXTENDED; none: it is no view."""
+    return next((str(row["data_type"]) for row in reversed(described) if row["col_name"] == "View Text"), None)
 
 
 def shown(text: str, number: int) -> Relation | None:
@@ -138,7 +144,7 @@ def shown(text: str, number: int) -> Relation | None:
     return Relation.of(found.group(1).replace("``", "`"), found.group(2))
 
 
-def _is_ours(session: Session, table: Relation, number: int) -> bool:
+def is_ours(session: Session, table: Relation, number: int) -> bool:
     """A table's properties come with its rows. Its history does not tell: it outlives a CREATE OR REPLACE."""
     rows = session.query(f"SHOW TBLPROPERTIES {table.sql}")
     return any((row["key"], row["value"]) == ("trickle.pgt_id", str(number)) for row in rows)

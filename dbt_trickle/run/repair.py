@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbt_trickle.catalog import store, tables
@@ -10,37 +10,10 @@ from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
-from dbt_trickle.run import past, recover, retire
+from dbt_trickle.run import past, public_name, recover, retire
+from dbt_trickle.run.orphans import Orphan, Scope, in_use, left_over, of_removed_models
 from dbt_trickle.run.session import Session, is_missing
 from dbt_trickle.run.sources import dependencies
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What the project builds in this target."""
-
-    project: str
-    dbt_target: str
-    schemas: frozenset[str]
-    models: Mapping[str, Relation]  # unique id → public name of its stream tables
-    shown_tables: tuple[Relation, ...] = ()  # those that `expose: table` keeps in public places
-
-    def has(self, table: StreamTable) -> bool:
-        """Built by this project in this target. With its model a schema of its own may have gone from the project,
-        so schemas do not tell; they are asked of what was recorded when nothing else was."""
-        if table.project != self.project:
-            return False
-        return table.dbt_target == self.dbt_target if table.dbt_target else table.pgt_schema in self.schemas
-
-
-@dataclass(frozen=True)
-class Orphan:
-    """Something that only takes up room: its stream table's model is gone, or a dead run left it."""
-
-    relation: Relation
-    kind: str  # VIEW or TABLE
-    reason: str
-    pgt_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +21,8 @@ class Findings:
     rebuilt: tuple[StreamTable, ...]
     tables: Mapping[int, StreamTable]
     orphans: tuple[Orphan, ...]
-    left_alone: tuple[Orphan, ...] = ()  # a run that has not ended may be about to serve from them
+    left_alone: tuple[Orphan, ...] = ()  # the reason says why
+    removed: frozenset[int] = frozenset()  # stream tables whose catalog rows go with the orphans
     unknown: frozenset[int] = frozenset()  # of those rebuilt, what the catalog had nothing of: no history either
 
 
@@ -78,14 +52,14 @@ def examine(session: Session, settings: ProjectSettings, scope: Scope) -> Findin
         if state is not None and state != known.get(state.pgt_id):
             rebuilt[state.pgt_id] = state
     tables_now = {**known, **rebuilt}
-    removed = list(_of_removed_models(tables_now, storages, scope))
-    gone = {orphan.pgt_id for orphan in removed}
-    left = [(number, orphan) for number, orphan in _left_over(tables_now, storages) if number not in gone]
+    removed = of_removed_models(session, tables_now, storages, scope)
+    left = [(number, orphan) for number, orphan in left_over(tables_now, storages) if number not in removed.numbers]
     return Findings(
         tuple(rebuilt.values()),
         tables_now,
-        (*removed, *(orphan for number, orphan in left if number not in in_doubt)),
-        tuple(orphan for number, orphan in left if number in in_doubt),
+        (*removed.orphans, *(orphan for number, orphan in left if number not in in_doubt)),
+        (*removed.left_alone, *(in_use(orphan) for number, orphan in left if number in in_doubt)),
+        removed.numbers,
         frozenset(rebuilt.keys() - known.keys()),
     )
 
@@ -107,16 +81,20 @@ def write(session: Session, settings: ProjectSettings, findings: Findings) -> No
     session.execute(store.append(settings.catalog_schema, "trickle repair", entries))
 
 
-def remove(session: Session, settings: ProjectSettings, orphans: Sequence[Orphan]) -> None:
-    for orphan in orphans:
-        if orphan.kind == "VIEW":
-            session.execute(f"DROP VIEW IF EXISTS {orphan.relation.sql}")
+def remove(session: Session, settings: ProjectSettings, findings: Findings) -> frozenset[Orphan]:
+    """What was taken away; not a public name that has become somebody else's since it was looked at."""
+    gone = set()
+    for orphan in findings.orphans:
+        if orphan.is_public and orphan.pgt_id is not None:
+            if not public_name.drop(session, orphan.relation, orphan.pgt_id, orphan.kind.lower()):
+                continue
         else:
             retire.drop(session, orphan.relation)
-    gone = sorted({orphan.pgt_id for orphan in orphans if orphan.pgt_id is not None})
-    entries = [entry for number in gone for entry in store.dropped(number)]
+        gone.add(orphan)
+    entries = [entry for number in sorted(findings.removed) for entry in store.dropped(number)]
     if entries:
         session.execute(store.append(settings.catalog_schema, "trickle repair", entries))
+    return frozenset(gone)
 
 
 def _from_storages(
@@ -162,33 +140,3 @@ def _from_public(session: Session, relation: Relation, known: Mapping[int, Strea
         return state
     base = state or StreamTable(number, relation.schema, relation.identifier, properties["trickle.unique_id"])
     return recover.apply_marker(base, relation, *found)
-
-
-def _of_removed_models(
-    known: Mapping[int, StreamTable], storages: Mapping[tuple[int, int], Relation], scope: Scope
-) -> Iterable[Orphan]:
-    """Stream tables that no model builds any more, with all of their generations."""
-    for table in known.values():
-        current = scope.models.get(table.dbt_unique_id)
-        if current == table.public or not scope.has(table):
-            continue
-        reason = "its model is gone" if current is None else f"its model is now called {current}"
-        if table.expose == "view":
-            yield Orphan(table.public, "VIEW", reason, table.pgt_id)
-        own = [storage for (number, _), storage in sorted(storages.items()) if number == table.pgt_id]
-        if table.storage_relation and table.storage not in own:
-            own.append(table.storage)  # under the public name itself
-        for storage in own:
-            yield Orphan(storage, "TABLE", reason, table.pgt_id)
-
-
-def _left_over(
-    known: Mapping[int, StreamTable], storages: Mapping[tuple[int, int], Relation]
-) -> Iterable[tuple[int, Orphan]]:
-    """Storages that no stream table serves from, and that no reader can still be waiting in."""
-    for (number, generation), storage in sorted(storages.items()):
-        table = known.get(number)
-        if table is None:
-            yield number, Orphan(storage, "TABLE", "no stream table has it")
-        elif storage != table.storage and generation not in {g for g, _ in table.retired}:
-            yield number, Orphan(storage, "TABLE", f"{table.public} has generation {table.generation}")

@@ -179,10 +179,10 @@ class Repair(Case):
     def act(self, session: Session, run: Invocation) -> None:
         findings = self._findings(session)
         repair.write(session, self.world.settings, findings)
-        repair.remove(session, self.world.settings, findings.orphans)
+        repair.remove(session, self.world.settings, findings)
 
     def recover(self) -> None:
-        session = self.world.connect()
+        session = self.world.looking
         if self.number == 0:  # one repair is for all of them
             self.act(session, self.world.invocation())
             again = self._findings(session)

@@ -18,6 +18,7 @@ from dbt_common.exceptions import DbtBaseException
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import EnvironmentProblem, TrickleError
 from dbt_trickle.names import Relation
+from dbt_trickle.run.orphans import Scope
 from dbt_trickle.run.request import Request, dbt_target
 from dbt_trickle.run.session import Session
 
@@ -85,7 +86,7 @@ class Project:
         return [
             Model(
                 node.unique_id,
-                Relation.of(node.schema, node.alias),
+                _public(node),
                 str(node.config.get("expose") or "view"),
                 node.config.get("status"),
                 f"fqn:{'.'.join(node.fqn)}",
@@ -95,10 +96,23 @@ class Project:
             if _is_stream_table(node)
         ]
 
-    def schemas(self) -> set[str]:
-        """The schemas that this target builds in."""
-        nodes = self._parse().nodes.values()
-        return {self.schema, *(str(node.schema) for node in nodes if node.resource_type == "model")}
+    def scope(self) -> Scope:
+        """All that the project builds in this target, by which `trickle repair` tells what it does not any more."""
+        manifest = self._parse()
+        models = [node for node in manifest.nodes.values() if node.resource_type == "model"]
+        ours = {node.unique_id: node for node in models if _is_stream_table(node)}
+        return Scope(
+            self.name,
+            self.dbt_target,
+            frozenset({self.schema, *(str(node.schema) for node in models)}),
+            {unique_id: _public(node) for unique_id, node in ours.items()},
+            tuple(_public(node) for node in ours.values() if node.config.get("expose") == "table"),
+            {
+                node.unique_id: None if node.config.materialized == "ephemeral" else _public(node)
+                for node in models
+                if node.unique_id not in ours
+            },
+        )
 
     def request(self, model: Model) -> Request:
         """What dbt would ask of the engine for it now."""
@@ -168,6 +182,10 @@ class Project:
         if self._config.args.profile:
             where += ["--profile", self._config.args.profile]
         return dbtRunner(manifest=manifest).invoke([*args, *where])
+
+
+def _public(node: Any) -> Relation:
+    return Relation.of(str(node.schema), str(node.alias))
 
 
 def _is_stream_table(node: Any) -> bool:

@@ -110,8 +110,12 @@ class TestLeaving:
         assert "reader" in str(refused.exception)
         assert "TRK-502" in str(here.trickle("drop", "nobody", ok=False).exception)
         assert len(here.sql("select * from as_view")) == 2
+        here.sql("create or replace view over_reader as select 'mine' as whose")
         said = here.trickle_json("drop", "reader", "--cascade")
-        assert said == {"dropped": [f"{here.schema}.over_reader", f"{here.schema}.reader"]}
+        names = [f"{here.schema}.over_reader", f"{here.schema}.reader"]
+        assert said == {"dropped": names, "left_alone": names[:1]}
+        assert here.sql("select * from over_reader")[0].whose == "mine"
+        here.sql("drop view over_reader")
         assert self.everything(here) == (["as_table", "as_view"], here.storages("as_view"))
 
         for name in ("as_view", "as_table", "reader", "over_reader"):

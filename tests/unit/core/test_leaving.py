@@ -1,4 +1,4 @@
-"""Folders that `location_root` asks for, and what is left in them: no batch of an earlier table, and no rows."""
+"""How a stream table goes: with its rows, also from folders that outlive it, and with nothing that is not its own."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import CommandError, WarehouseError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import leave, repair, retire
+from dbt_trickle.run.orphans import Orphan
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import is_conflict
 
@@ -20,6 +21,8 @@ PUBLIC, FIRST = Relation.of("shop", "totals"), Relation.of("changes", "st_5_g1")
 REQUEST = Request(5, "model.shop.totals", PUBLIC, "", "", StreamTableConfig(location_root="s3://lake/"))
 TABLE = StreamTable(5, "shop", "totals", "model.shop.totals", storage_relation="changes.st_5_g1", generation=1)
 SETTINGS = ProjectSettings(change_schema="changes")
+EXPOSED = replace(TABLE, expose="table", storage_relation="shop.totals")
+VIEW = {"Type": "VIEW", "View Text": "SELECT `a` FROM `changes`.`st_5_g1`"}
 OURS = {"Type": "EXTERNAL", "Table Properties": "[delta.minReaderVersion=1,trickle.pgt_id=5,trickle.project=shop]"}
 
 
@@ -38,9 +41,12 @@ class Warehouse:
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         if sql.startswith("SHOW TABLES"):
             return [{"tableName": "st_5_g1"}]
-        told = self.tables.get(sql.removeprefix("DESCRIBE TABLE EXTENDED "))
+        told = self.tables.get(sql.removeprefix("SHOW TBLPROPERTIES ").removeprefix("DESCRIBE TABLE EXTENDED "))
         if told is None:
             raise WarehouseError("TRK-301", "[TABLE_OR_VIEW_NOT_FOUND] it is not there")
+        if sql.startswith("SHOW TBLPROPERTIES"):
+            pairs = told.get("Table Properties", "").strip("[]").split(",")
+            return [dict(zip(("key", "value"), pair.split("="), strict=True)) for pair in pairs if pair]
         rows = [("type", "string"), *told.items()]
         return [{"col_name": name, "data_type": value} for name, value in rows]
 
@@ -90,17 +96,64 @@ def test_a_folder_that_is_gone_does_not_keep_the_name() -> None:
 
 
 def test_dropping_takes_the_public_name_first() -> None:
-    warehouse = Warehouse({FIRST: OURS})
+    warehouse = Warehouse({PUBLIC: VIEW, FIRST: OURS})
     leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False, reads={})
     assert warehouse.changed() == ["DROP VIEW IF EXISTS", "DELETE FROM", "DROP TABLE IF EXISTS"]
-    exposed = replace(TABLE, expose="table", storage_relation="shop.totals")
     warehouse = Warehouse({PUBLIC: OURS, FIRST: {}})
-    leave.drop(warehouse, SETTINGS, exposed, [exposed], cascade=False, reads={})
+    leave.drop(warehouse, SETTINGS, EXPOSED, [EXPOSED], cascade=False, reads={})
     assert warehouse.done[:-1] == [
         f"DELETE FROM {PUBLIC.sql}",
         f"DROP TABLE IF EXISTS {PUBLIC.sql}",
         f"DROP TABLE IF EXISTS {FIRST.sql}",
     ]
+
+
+FOREIGN: dict[str, Mapping[str, str]] = {
+    "a view": {"Type": "VIEW", "View Text": "SELECT 1 AS a"},
+    "a view of another stream table's": {"Type": "VIEW", "View Text": "SELECT `a` FROM `changes`.`st_6_g1`"},
+    # ALTER VIEW … AS keeps the properties.
+    "a view that was ours": {"View Text": "SELECT a FROM `shop`.`mine`", "Table Properties": "[trickle.pgt_id=5]"},
+    "a table": {"Type": "MANAGED", "Table Properties": "[delta.minReaderVersion=1]"},
+    "a table with files elsewhere": {"Type": "EXTERNAL", "Table Properties": ""},
+    "another stream table": {"Type": "EXTERNAL", "Table Properties": "[trickle.pgt_id=6]"},
+}
+
+
+@pytest.mark.parametrize("table", [TABLE, EXPOSED], ids=["expose: view", "expose: table"])
+@pytest.mark.parametrize("there", FOREIGN.values(), ids=FOREIGN)
+def test_what_is_somebody_else_s_by_now_stays(there: Mapping[str, str], table: StreamTable) -> None:
+    """A clean-up that failed after the model became a table or a view has left our rows in the catalog."""
+    warehouse = Warehouse({PUBLIC: there, FIRST: OURS})
+    gone = leave.drop(warehouse, SETTINGS, table, [table], cascade=False, reads={})
+    assert (gone.tables, gone.left_alone) == ((table,), (PUBLIC,))
+    assert warehouse.done[:-1] == [f"DELETE FROM {FIRST.sql}", f"DROP TABLE IF EXISTS {FIRST.sql}"]
+    assert warehouse.done[-1].count(", '')") == 2, "its catalog rows go"
+
+
+def test_a_name_that_nothing_has() -> None:
+    """Of an exposed table the folder may be gone: then the name is all that is left."""
+    for table, done in ((TABLE, []), (EXPOSED, [f"DROP TABLE IF EXISTS {PUBLIC.sql}"])):
+        warehouse = Warehouse({})
+        assert leave.drop(warehouse, SETTINGS, table, [table], cascade=False, reads={}).left_alone == ()
+        assert warehouse.done[:-1] == [*done, f"DROP TABLE IF EXISTS {FIRST.sql}"]
+
+
+def test_a_table_of_ours_where_the_catalog_has_a_view() -> None:
+    """A run that went over to `expose: table` died before it could say so."""
+    warehouse = Warehouse({PUBLIC: {**OURS, "Type": "MANAGED"}})
+    assert leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False, reads={}).left_alone == ()
+    assert warehouse.done[0] == f"DROP TABLE IF EXISTS {PUBLIC.sql}"
+
+
+def test_no_answer_is_no_leave_to_drop() -> None:
+    class Denied(Warehouse):
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            raise WarehouseError("TRK-301", "access denied", remedy="-")
+
+    warehouse = Denied({})
+    with pytest.raises(WarehouseError, match="access denied"):
+        leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False, reads={})
+    assert warehouse.done == []
 
 
 def test_a_reader_that_only_dbt_knows_of() -> None:
@@ -115,9 +168,15 @@ def test_a_reader_that_only_dbt_knows_of() -> None:
 
 def test_the_other_ways_in_which_a_storage_goes() -> None:
     gone = ["DELETE FROM", "DROP TABLE IF EXISTS"]
-    warehouse = Warehouse({FIRST: OURS})
-    repair.remove(warehouse, SETTINGS, [repair.Orphan(PUBLIC, "VIEW", "", 5), repair.Orphan(FIRST, "TABLE", "", 5)])
+    public, storage = Orphan(PUBLIC, "VIEW", "", 5, is_public=True), Orphan(FIRST, "TABLE", "", 5)
+    found = repair.Findings((), {}, (public, storage), removed=frozenset({5}))
+    warehouse = Warehouse({PUBLIC: VIEW, FIRST: OURS})
+    assert repair.remove(warehouse, SETTINGS, found) == {public, storage}
     assert warehouse.changed() == ["DROP VIEW IF EXISTS", *gone]
+    # Between the look and the removal somebody has put something else there.
+    warehouse = Warehouse({PUBLIC: FOREIGN["a view"], FIRST: OURS})
+    assert repair.remove(warehouse, SETTINGS, found) == {storage}
+    assert warehouse.changed() == gone
     warehouse = Warehouse({FIRST: OURS})
     waiting = replace(TABLE, generation=2, retired=((1, "2026-01-01T00:00:00+00:00"),))
     retire.sweep(warehouse, waiting, "changes", "2026-01-01T02:00:00+00:00")

@@ -15,6 +15,7 @@ from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
 from dbt_trickle.run import recover, repair
+from dbt_trickle.run.orphans import Scope
 from dbt_trickle.run.request import Request, dbt_target
 
 DEV = dbt_target("dev", "Shop")
@@ -31,7 +32,7 @@ TABLE = StreamTable(
     retired=((2, "2026-01-01T00:00:00+00:00"),),
 )
 SETTINGS = ProjectSettings(change_schema="changes")
-NO_MODELS = repair.Scope("shop", DEV, frozenset({"shop"}), {})
+NO_MODELS = Scope("shop", DEV, frozenset({"shop"}), {})
 ONE_MODEL = replace(NO_MODELS, models={TABLE.dbt_unique_id: TABLE.public})
 
 
@@ -41,6 +42,7 @@ class Warehouse:
     def __init__(self, entries: Sequence[store.Entry], storages: Sequence[str], then: Sequence[store.Entry] = ()):
         self.entries, self.then, self.storages = list(entries), list(then), storages
         self.done: list[str] = []
+        self.public: dict[str, Mapping[str, str]] = {}
 
     def execute(self, sql: str) -> None:
         self.done.append(sql)
@@ -51,6 +53,11 @@ class Warehouse:
             return [{"tableName": name} for name in self.storages]
         if sql.startswith("DESCRIBE HISTORY"):
             return []
+        relation = sql.split("`", 1)[-1].replace("`", "")
+        if sql.startswith("DESCRIBE TABLE EXTENDED") and relation in self.public:
+            return [{"col_name": name, "data_type": value} for name, value in self.public[relation].items()]
+        if sql.startswith("SHOW TBLPROPERTIES") and relation in self.public:
+            return [{"key": "trickle.pgt_id", "value": self.public[relation].get("pgt_id", "")}]
         if "pgt_journal" in sql:
             newest = {(e.kind, e.key): e for e in self.entries}
             return [{"kind": e.kind, "key": e.key, "payload": e.payload} for e in newest.values()]
@@ -61,7 +68,7 @@ def catalog(*tables: StreamTable) -> list[store.Entry]:
     return [store.schema_version(), *map(store.stream_table, tables)]
 
 
-def found(warehouse: Warehouse, scope: repair.Scope) -> list[str]:
+def found(warehouse: Warehouse, scope: Scope) -> list[str]:
     return [str(orphan.relation) for orphan in repair.examine(warehouse, SETTINGS, scope).orphans]
 
 
@@ -102,7 +109,7 @@ def test_a_removed_model_goes_with_all_of_its_generations_at_once() -> None:
         "changes.st_5_g3",
         "changes.st_6_g1",
     ]
-    repair.remove(warehouse, SETTINGS, findings.orphans)
+    repair.remove(warehouse, SETTINGS, findings)
     assert "DROP TABLE IF EXISTS `changes`.`st_5_g2`" in warehouse.done
 
 
@@ -110,9 +117,64 @@ def test_a_removed_table_under_its_public_name() -> None:
     exposed = replace(TABLE, expose="table", storage_relation="shop_marts.totals")
     orphans = repair.examine(Warehouse(catalog(exposed), ["st_5_g2"]), SETTINGS, NO_MODELS).orphans
     assert [(o.kind, str(o.relation)) for o in orphans] == [
-        ("TABLE", "changes.st_5_g2"),
         ("TABLE", "shop_marts.totals"),
+        ("TABLE", "changes.st_5_g2"),
     ]
+
+
+VIEW_OF_OURS = {"View Text": "SELECT `a` FROM `changes`.`st_5_g3`"}
+FOREIGN_VIEW = {"View Text": "SELECT 1 AS a"}
+
+
+@pytest.mark.parametrize("expose", ["view", "table"])
+@pytest.mark.parametrize("there", [FOREIGN_VIEW, {"Type": "MANAGED", "pgt_id": "6"}, {"Type": "MANAGED"}])
+def test_what_is_somebody_else_s_by_now_is_no_orphan(there: Mapping[str, str], expose: str) -> None:
+    """The model became a table, and the clean-up behind it failed: our rows are still in the catalog."""
+    table = replace(TABLE, expose=expose, storage_relation="changes.st_5_g3" if expose == "view" else str(TABLE.public))
+    warehouse = Warehouse(catalog(table), ["st_5_g3"])
+    warehouse.public["shop_marts.totals"] = there
+    findings = repair.examine(warehouse, SETTINGS, replace(NO_MODELS, others={TABLE.dbt_unique_id: TABLE.public}))
+    assert [str(orphan.relation) for orphan in findings.orphans] == ["changes.st_5_g3"]
+    [left] = findings.left_alone
+    assert (str(left.relation), left.reason) == (
+        "shop_marts.totals",
+        "its model is not a stream_table any more; what has its name now is somebody else's",
+    )
+    repair.remove(warehouse, SETTINGS, findings)
+    *dropped, forgotten = warehouse.done
+    assert dropped == ["DROP TABLE IF EXISTS `changes`.`st_5_g3`"]
+    assert forgotten.count(", '')") == 2, "its catalog rows go"
+
+
+def test_what_is_left_of_it_is_a_name_of_somebody_else_s() -> None:
+    """Then only the catalog's rows go, or `trickle status` would show them for ever."""
+    warehouse = Warehouse(catalog(TABLE), [])
+    warehouse.public["shop_marts.totals"] = FOREIGN_VIEW
+    repair.remove(warehouse, SETTINGS, repair.examine(warehouse, SETTINGS, NO_MODELS))
+    assert warehouse.done[0] == "DROP TABLE IF EXISTS `changes`.`st_5_g3`"
+    assert warehouse.done[-1].count(", '')") == 2
+
+
+def test_a_model_of_another_materialization_that_has_not_run_yet() -> None:
+    """Readers still get the stream table: neither its name nor its storage is anybody's to take."""
+    warehouse = Warehouse(catalog(TABLE), ["st_5_g2", "st_5_g3"])
+    warehouse.public["shop_marts.totals"] = VIEW_OF_OURS
+    findings = repair.examine(warehouse, SETTINGS, replace(NO_MODELS, others={TABLE.dbt_unique_id: TABLE.public}))
+    assert (findings.orphans, findings.removed) == ((), frozenset())
+    [left] = findings.left_alone
+    assert left.reason == "its model is not a stream_table any more; the next run of the model replaces it"
+
+
+@pytest.mark.parametrize("now", [None, Relation.of("shop", "elsewhere")])
+def test_a_name_that_its_model_does_not_build_any_more(now: Relation | None) -> None:
+    """It is ephemeral now, or has another name as well."""
+    warehouse = Warehouse(catalog(TABLE), ["st_5_g3"])
+    warehouse.public["shop_marts.totals"] = VIEW_OF_OURS
+    findings = repair.examine(warehouse, SETTINGS, replace(NO_MODELS, others={TABLE.dbt_unique_id: now}))
+    assert [str(orphan.relation) for orphan in findings.orphans] == ["shop_marts.totals", "changes.st_5_g3"]
+    assert {o.reason for o in findings.orphans} == {"its model is not a stream_table any more"}
+    assert len(repair.remove(warehouse, SETTINGS, findings)) == 2
+    assert warehouse.done[0] == "DROP VIEW IF EXISTS `shop_marts`.`totals`"
 
 
 def test_a_generation_that_waits_for_its_readers_is_no_orphan() -> None:
