@@ -14,6 +14,9 @@ from dbt_trickle.tree.identity import ROW_ID
 
 _KIND, _COPIES, _STORED, _MATCH = (quote(named(role)) for role in ("kind", "copies", "stored", "match"))
 _W = quote(WEIGHT)
+# An array's length is an INT, and a larger number would silently become another one.
+_MOST_COPIES = 2_000_000_000
+TOO_MANY = "[TRK-312] a row is there more often than copies of it can be counted"
 WENT = "[TRK-900] a row went although all sources only grew (this is a bug in dbt-trickle; please report it)"
 
 
@@ -89,4 +92,5 @@ def came_back(metrics: Mapping[str, str]) -> int:
 
 
 def _explode(copies: str) -> str:
-    return f"LATERAL VIEW explode(array_repeat(0, CAST({copies} AS INT))) {quote(named('e'))} AS {quote(named('copy'))}"
+    few = f"CASE WHEN {copies} > {_MOST_COPIES} THEN raise_error({literal(TOO_MANY)}) ELSE CAST({copies} AS INT) END"
+    return f"LATERAL VIEW explode(array_repeat(0, {few})) {quote(named('e'))} AS {quote(named('copy'))}"

@@ -26,9 +26,10 @@ def merge(shape: Shape, source: Delta, storage: Relation, *, expected: bool) -> 
         differs.append(f"NOT {was}")
     if sets:
         clauses.append(f"WHEN MATCHED AND ({' OR '.join(differs)}) THEN UPDATE SET {', '.join(sets)}")
-    inserted = f"({quoted(shape.stored)}) VALUES ({quoted(shape.stored, 's.')})"
-    clauses.append(f"WHEN NOT MATCHED AND NOT {gone} THEN INSERT {inserted}")
     if expected:
+        # Before what inserts: a row that changed and is not stored is as wrong as one that went.
         raised = f"CAST(raise_error({literal(NOT_STORED)}) AS BIGINT)"
         clauses.append(f"WHEN NOT MATCHED AND {was} THEN INSERT ({row_id}) VALUES ({raised})")
+    inserted = f"({quoted(shape.stored)}) VALUES ({quoted(shape.stored, 's.')})"
+    clauses.append(f"WHEN NOT MATCHED AND NOT {gone} THEN INSERT {inserted}")
     return merge_into(storage, source, on, clauses)

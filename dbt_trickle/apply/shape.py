@@ -15,6 +15,8 @@ from dbt_trickle.tree.identity import ROW_ID, Identity, row_id
 from dbt_trickle.tree.printed import printed
 
 QUERY = "__pgt_query"
+# What a storage holds, and how it is computed (row ids, kept state): another release may do it otherwise.
+FORMAT = 1
 SAME_KEY = "[TRK-311] two rows have the same key"
 
 
@@ -57,7 +59,7 @@ class Shape:
         """
         fields = [(s.source, s.alias, f.source_name, f.type) for s in scans(self.tree) for f in s.fields]
         meant = hashlib.sha256(repr((printed(self.tree), fields)).encode()).hexdigest()[:16]
-        return json.dumps([self.identity.key, self.hidden, meant], separators=(",", ":"))
+        return json.dumps([FORMAT, self.identity.key, self.hidden, meant], separators=(",", ":"))
 
 
 def output(shape: Shape, rows: str, *, extra: str = "") -> str:

@@ -69,12 +69,14 @@ def _by_what_changed(
     if understood.shape is None and decision.work is Work.DELTA:
         decision = instead(config, Decision("FULL", f"{decision.reason}; {understood.reason}", Work.OVERWRITE))
     if before is not None and understood.mark != before.engine.get("mark", ""):
-        return Decision("REINITIALIZE", f"{decision.reason}; {_why_anew(before, understood)}", Work.LOAD), None
+        anew = Decision("REINITIALIZE", f"{decision.reason}; {_why_anew(before, understood)}", Work.LOAD)
+        by_mode = understood.shape is None or not before.engine.get("mark")
+        return (anew if by_mode else _redefined(here, anew)), None
     if decision.work is not Work.DELTA or understood.shape is None:
         return decision, None
     found = differential(here, understood.shape, decision.reason)
     if isinstance(found, Decision):
-        return instead(config, found), None
+        return (_redefined(here, found) if found.work is Work.LOAD else instead(config, found)), None
     return replace(decision, reason=found.reason, choice=found.choice), found
 
 
@@ -110,7 +112,7 @@ def passed_over(request: Request, session: Session, run: Invocation, row: Refres
 def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> Situation:
     """What the first decision rests on. Where no source moved, no more is asked than this; a refresh asks on."""
     phases = Phases()
-    before = run.state(request.pgt_id)
+    before = _as_shown(request, session, run)
     query = sql.without_terminator(request.query)
     _require_other_sources(request, query)
     known: Frontier = dict(before.frontier) if before is not None else {}
@@ -129,6 +131,19 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
         shows_another=stored is not None and _is_another(request, stored.state),
     )
     return replace(here, facts=facts)
+
+
+def _as_shown(request: Request, session: Session, run: Invocation) -> StreamTable | None:
+    """What readers see decides. The catalog may name another generation: of two runs the one that closed last may
+    have begun before the other one led readers on.
+    """
+    state = run.state(request.pgt_id)
+    if state is None or not state.is_populated or request.shown is None or request.sampled:
+        return state
+    seen = recover.shown(request.shown, state.pgt_id)
+    if seen is None or seen == state.storage:
+        return state
+    return run.look_again(session, state.pgt_id, request.public) or state
 
 
 def _is_another(request: Request, state: StreamTable) -> bool:
@@ -231,5 +246,17 @@ def _require_deterministic(request: Request, pinned: PinnedQuery) -> None:
 def _reload_on_other_columns(decision: Decision, here: Situation, columns: tuple[Column, ...]) -> Decision:
     """`select *` over a source that got another column: the text is the same, the table is not."""
     if decision.work in (Work.OVERWRITE, Work.DELTA) and here.before is not None and here.before.columns != columns:
-        return Decision("REINITIALIZE", f"its columns changed; {decision.reason}", Work.LOAD)
+        anew = Decision("REINITIALIZE", f"its columns changed; {decision.reason}", Work.LOAD)
+        return _redefined(here, anew)
+    return decision
+
+
+def _redefined(here: Situation, decision: Decision) -> Decision:
+    """What is read was defined otherwise. That is no way of refreshing, so `refresh_mode` does not forbid it."""
+    if here.request.config.on_source_change == "fail" and not here.request.full_refresh:
+        raise ModelError(
+            "TRK-215",
+            f"what it reads is another thing now ({decision.reason}), and `on_source_change` is `fail`",
+            remedy="Bring the source back to what it was, set it to `auto`, or run once with --full-refresh.",
+        )
     return decision

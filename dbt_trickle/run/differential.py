@@ -49,8 +49,6 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     before = here.before
     if before is None:
         raise TrickleBug("a differential refresh of what was never loaded")
-    if _views_changed(here):
-        return Decision("REINITIALIZE", why, Work.LOAD)
     read: list[Read] = []
     for key in dict.fromkeys(scan.source for scan in scans(shape.tree)):
         old, new = before.frontier.get(key), here.pinned.frontier[key]
@@ -124,8 +122,3 @@ def _source(old: SourceVersion | None, new: SourceVersion, read: list[Read]) -> 
     if mine is None or old is None:
         return Source(now, now)
     return Source(delta.read_at(old), now, changes(mine.chosen, mine.facts), mine.facts.rows)
-
-
-def _views_changed(here: Situation) -> bool:
-    before = here.before.frontier if here.before is not None else {}
-    return any(v.kind == "VIEW" and not v.same_state(before.get(key)) for key, v in here.pinned.frontier.items())

@@ -16,7 +16,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.run import guard, past, recover
+from dbt_trickle.run import guard, maintain, past, recover
 from dbt_trickle.run.session import Session, is_missing, meaning
 from dbt_trickle.run.sources import Sources
 
@@ -52,6 +52,7 @@ class Invocation:
     clock: Callable[[], str]
     tell: Callable[[Event], None] = lambda _: None  # dbt's log, in which an event stands once, when it happens
     wait: Callable[[float], bool] = lambda _: True  # so many seconds; false when the run is to end meanwhile
+    warn: Callable[[str], None] = lambda _: None  # of what concerns no stream table's refresh
     sources: Sources = field(init=False)
     _guard: threading.RLock = field(default_factory=threading.RLock, init=False)
     _catalog: store.Catalog | None = field(default=None, init=False)
@@ -223,11 +224,20 @@ class Invocation:
             if self._opened:
                 entries.append(store.closed(self.invocation_id))
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, entries))
+            ended = self._ended() if self._opened else None
             self._opened.clear()
             self._noted.clear()
             self._dropped.clear()
+        if ended is not None and self.wait(0):
+            maintain.after(session, ended)
 
     # --- inside --------------------------------------------------------------------------------
+
+    def _ended(self) -> maintain.Ended:
+        done = (outcome for outcome in self._outcomes.values() if outcome.refresh.status == "COMPLETED")
+        refreshed = [outcome.state for outcome in done if outcome.state is not None]
+        catalog, known = self._catalog or store.Catalog(0), list(self._states.values())
+        return maintain.Ended(self.invocation_id, self.settings, catalog, refreshed, known, self.clock(), self.warn)
 
     def _ensure_catalog(self, session: Session) -> None:
         if self._catalog is None:

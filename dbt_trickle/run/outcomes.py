@@ -9,7 +9,7 @@ from dbt_trickle.catalog.state import ACTIVE, ERROR, SUSPENDED, Dependency, Stre
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUSPENDED_BY_USER, Decision
-from dbt_trickle.run import recover, retire, work
+from dbt_trickle.run import recover, retire, retry, work
 from dbt_trickle.run.invocation import Invocation, Outcome
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import is_about_columns
@@ -104,8 +104,10 @@ def failed(run: Invocation, pgt_id: int, problem: TrickleError) -> Outcome:
     message = str(problem)[:LONGEST_MESSAGE]
     state = before
     if before is not None:
-        errors = before.consecutive_errors + 1
-        suspended = errors >= run.settings.max_consecutive_errors
+        # What passes by itself says nothing of the stream table: an evening without a metastore suspends none.
+        counts = not retry.passes_by_itself(problem)
+        errors = before.consecutive_errors + counts
+        suspended = counts and errors >= run.settings.max_consecutive_errors
         state = replace(
             before,
             consecutive_errors=errors,

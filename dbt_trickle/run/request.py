@@ -72,7 +72,9 @@ class Request:
             "original_query": self.original,
         }
 
-    def definition(self, columns: tuple[Column, ...], unversioned: tuple[Unversioned, ...]) -> dict[str, Any]:
+    def definition(
+        self, columns: tuple[Column, ...], unversioned: tuple[Unversioned, ...], functions: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
         """What a commit's marker says, so that the catalog can be rebuilt from it alone."""
         return {
             **self.settings(),
@@ -81,6 +83,7 @@ class Request:
             "expose": self.config.expose,
             "docs": self.docs_mark,
             "unversioned": [asdict(found) for found in unversioned],
+            "functions_used": functions,
             "pgt_schema": self.public.schema,
             "pgt_name": self.public.identifier,
             "dbt_unique_id": self.unique_id,

@@ -31,10 +31,20 @@ CONFLICT = Backoff(first=0.2, longest=2.0, attempts=5)
 AWAY = Backoff(first=1.0, longest=16.0, attempts=6)
 
 
+def passes_by_itself(problem: TrickleError) -> bool:
+    return _kind(problem) is not None
+
+
 def pause(problem: TrickleError, failures: int, who: str) -> float | None:
     """How long to wait before the next attempt; none where another attempt would only fail again.
 
     `who` stands for chance: two runs that failed together do not wait equally long.
     """
-    kind = CONFLICT if is_conflict(problem) else AWAY if is_lost(problem) or is_busy(problem) else None
+    kind = _kind(problem)
     return kind.wait(failures, crc32(f"{who} {failures}".encode()) / 2**32) if kind is not None else None
+
+
+def _kind(problem: TrickleError) -> Backoff | None:
+    if is_conflict(problem):
+        return CONFLICT
+    return AWAY if is_lost(problem) or is_busy(problem) else None

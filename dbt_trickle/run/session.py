@@ -125,6 +125,7 @@ def is_about_columns(problem: TrickleError) -> bool:
 VACUUMED = (
     "FILE_NOT_EXIST",
     "DELTA_FILE_NOT_FOUND",
+    "DELTA_CHANGE_DATA_FILE_NOT_FOUND",
     "DELTA_VERSION_NOT_FOUND",
     "DELTA_NO_RECREATABLE_HISTORY",
     "DELTA_LOG_FILE_NOT_FOUND",

@@ -7,7 +7,7 @@ cannot be pinned (another format, a view of other settings) is read as it is, an
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,11 +21,15 @@ from dbt_trickle.names import Relation, placeholder, quote
 from dbt_trickle.plan.steps import view_query
 from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versioned
 from dbt_trickle.run.views import ViewText, parse_view
+from dbt_trickle.sql import verbatim
+from dbt_trickle.tree.functions import AGGREGATES, SCALARS
 
 MAX_VIEW_DEPTH = 10
 SESSION_CATALOG = "spark_catalog"
 NOT_SPARKS_OWN = "is no function of Spark's own"
 UNKNOWN_SOURCES = "its sources are unknown"
+# Of other names the warehouse is asked: there are some five hundred, and more with each release.
+SPARKS_OWN = SCALARS | AGGREGATES.keys() | sql.PURE_TABLE_FUNCTIONS | sql.VOLATILE
 NOT_CAPTURED = "the next refresh tells"
 Meaning = tuple[tuple[str, str], ...]
 
@@ -42,6 +46,7 @@ class Pinned:
     unversioned: tuple[Unversioned, ...] = ()
     as_of: tuple[str, ...] = ()  # when tables were pinned, and data timestamps of the stream tables below
     volatile: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
     # A view is what its text says under a session's settings, and a model's hooks may have changed those.
     under: Meaning | None = None
 
@@ -57,6 +62,7 @@ class PinnedQuery:
     volatile: tuple[str, ...] = ()  # functions whose value no source determines
     template: str = ""  # the text with placeholders (names.placeholder) for its tables
     tables: Mapping[str, TableFacts] = field(default_factory=dict)
+    functions: tuple[str, ...] = ()  # all that it calls, in views below it as well
 
 
 class Sources:
@@ -107,7 +113,9 @@ class Sources:
         frontier: Frontier = {}
         facts: dict[str, TableFacts] = {}
         unversioned = [Unversioned(f"{name}() reads what has no version") for name in found.table_functions]
-        own = self._user_functions(session, found)
+        called = verbatim.called(text)
+        functions = sorted(found.unknown_functions if called is None else called)
+        own = self._user_functions(session, functions)
         unversioned += [Unversioned(f"{name}() {NOT_SPARKS_OWN}") for name in own]
         as_of: list[str] = []
         volatile = list(found.volatile)
@@ -131,6 +139,7 @@ class Sources:
             facts.update(pin.tables)
             unversioned += pin.unversioned
             as_of += pin.as_of
+            functions += pin.functions
             volatile += pin.volatile
             if pin.text is not None:
                 alias = f" AS {quote(ref.parts[-1])}" if not ref.aliased else ""
@@ -148,17 +157,19 @@ class Sources:
             tuple(dict.fromkeys(volatile)),
             sql.splice(text, places),
             facts,
+            tuple(sorted(set(functions))),
         )
 
-    def _user_functions(self, session: Session, found: sql.Analysis) -> list[str]:
+    def _user_functions(self, session: Session, called: Sequence[str]) -> list[str]:
         """Functions of the user's may read tables, and be changed, without the query showing it."""
-        if not found.unknown_functions:
+        called = [name for name in called if name not in SPARKS_OWN]
+        if not called:
             return []
         with self._guard:
             if self._system_functions is None:
                 rows = session.query("SHOW SYSTEM FUNCTIONS")
                 self._system_functions = frozenset(str(row["function"]).lower() for row in rows)
-        return [name for name in found.unknown_functions if name not in self._system_functions]
+        return [name for name in called if name not in self._system_functions]
 
     def _pin(
         self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
@@ -256,7 +267,17 @@ class Sources:
             relation.key: _view_version(relation, view),
         }
         text, template = view.as_subquery(inner.text), view.as_subquery(inner.template)
-        return Pinned(text, True, template, frontier, inner.tables, inner.unversioned, inner.as_of, inner.volatile)
+        return Pinned(
+            text,
+            True,
+            template,
+            frontier,
+            inner.tables,
+            inner.unversioned,
+            inner.as_of,
+            inner.volatile,
+            functions=inner.functions,
+        )
 
 
 def qualified(parts: tuple[str, ...], schema: str | None) -> Relation | None:

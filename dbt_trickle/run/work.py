@@ -241,7 +241,7 @@ def _marker(
         run=here.run.invocation_id,
         rows_before=base.rows,
         definition={
-            **here.request.definition(columns, here.pinned.unversioned),
+            **here.request.definition(columns, here.pinned.unversioned, here.pinned.functions),
             "engine": understood.remembered(),
             "meaning": dict(here.run.meaning(here.session, here.request.hooked)),
         },

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from dbt_trickle.sql.analysis import Analysis, TableRef, Unparsed, analyse
+from dbt_trickle.sql.analysis import PURE_TABLE_FUNCTIONS, VOLATILE, Analysis, TableRef, Unparsed, analyse
 from dbt_trickle.sql.text import Edit, splice, without_terminator, words
 
-__all__ = ["Analysis", "Edit", "TableRef", "Unparsed", "analyse", "splice", "without_terminator", "words"]
+__all__ = [
+    "PURE_TABLE_FUNCTIONS",
+    "VOLATILE",
+    "Analysis",
+    "Edit",
+    "TableRef",
+    "Unparsed",
+    "analyse",
+    "splice",
+    "without_terminator",
+    "words",
+]

@@ -8,7 +8,7 @@ its text: what is printed differs from what was written in white space, parenthe
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -48,6 +48,24 @@ def parse(text: str) -> exp.Query | Unparsed:
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         return Unparsed("it is not one query that the parser understands")
     return statements[0]
+
+
+def called(text: str) -> frozenset[str] | None:
+    """The functions that a query calls, by the names that Spark looks them up under; none: it is not understood.
+
+    Not by sqlglot's classes: it knows functions of other databases as well, and Spark's user may have one of that name.
+    """
+    query = parse(text)
+    return None if isinstance(query, Unparsed) else frozenset(_called(query))
+
+
+def _called(query: exp.Query) -> Iterator[str]:
+    for call in query.find_all(exp.Anonymous):
+        parent = call.parent
+        if isinstance(parent, exp.Dot):
+            yield printed(parent).split("(")[0].replace("`", "").lower()
+        elif not isinstance(parent, exp.Table):
+            yield call.name.lower()
 
 
 def printed(node: exp.Expr) -> str:

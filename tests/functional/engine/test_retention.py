@@ -18,6 +18,14 @@ pytestmark = pytest.mark.spark
 AT_ONCE = "delta.deletedFileRetentionDuration = 'interval 0 seconds'"
 
 
+def vacuum(table: str) -> tuple[str, ...]:
+    return (
+        "SET spark.databricks.delta.retentionDurationCheck.enabled = false",
+        f"VACUUM {table} RETAIN 0 HOURS",
+        "RESET spark.databricks.delta.retentionDurationCheck.enabled",
+    )
+
+
 class TestRetention:
     """As if every version but the newest were too old."""
 
@@ -74,7 +82,19 @@ class TestRetention:
         assert [outcome.refresh.action for outcome in world.run(request, reader)] == ["DIFFERENTIAL", "FULL"]
         self.right(world, request)
         self.right(world, reader)
-        world.sql(f"OPTIMIZE {storage}", f"ALTER TABLE {storage} SET TBLPROPERTIES (x = 1)")
+        world.sql(f"OPTIMIZE {storage}", f"ALTER TABLE {storage} SET TBLPROPERTIES (x = 1)", *vacuum(storage))
         again = world.request("another", f"SELECT id, total FROM {request.public.sql}")
-        assert world.refreshed(again) == "FULL", "a first load at the version below these"
+        assert world.refreshed(again) == "FULL", "a first load, when the files of the version below are gone"
         self.right(world, again)
+
+    def test_a_storage_whose_older_files_are_gone(self, world: World) -> None:
+        """An OPTIMIZE has put its rows into other files, and a VACUUM has taken those of its last commit."""
+        request = self.made(world, "vacuumed", refresh_mode="differential")
+        source = world.relation("vacuumed_source").sql
+        world.run(request)
+        world.sql(f"INSERT INTO {source} VALUES (1, 5)")
+        world.run(request)
+        storage = world.states()[request.pgt_id].storage.sql
+        world.sql(f"OPTIMIZE {storage}", *vacuum(storage), f"INSERT INTO {source} VALUES (2, 5), (3, 5)")
+        assert world.refreshed(request) == "DIFFERENTIAL"
+        self.right(world, request)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from engine_world import World
 
+from dbt_trickle.catalog import store
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.run.request import Request
 
@@ -57,6 +60,40 @@ class TestStaysRight:
         world.sql(f"INSERT INTO {t} VALUES (1, 1D)")
         outcome = world.run(request)[0].refresh
         assert (outcome.action, "a second time" in outcome.reason) == ("FULL", True)
+        require_right(world, request)
+
+    def test_the_catalog_names_another_generation_than_readers_see(self, world: World) -> None:
+        """Of two runs the one that had begun with the older query has closed last."""
+        t = world.relation("generations").sql
+        world.sql(f"CREATE TABLE {t} (k INT, x INT) USING delta", f"INSERT INTO {t} VALUES (1, 1)")
+        older = world.request("swapped", f"SELECT k, sum(x) AS s FROM {t} GROUP BY k")
+        world.run(older)
+        before = world.states()[older.pgt_id]
+        world.run(world.request("swapped", f"SELECT k, count(*) AS s FROM {t} GROUP BY k"))
+        world.sql(store.append(world.settings.catalog_schema, "late", [store.stream_table(before)]))
+        world.sql(f"INSERT INTO {t} VALUES (1, 5)")
+        shown = next(
+            row["data_type"]
+            for row in world.connect().query(f"DESCRIBE TABLE EXTENDED {older.public.sql}")
+            if row["col_name"] == "View Text"
+        )
+        assert world.refreshed(replace(older, shown=shown)) == "ALTER"
+        require_right(world, older)
+
+    def test_a_source_is_defined_otherwise_and_that_is_forbidden(self, world: World) -> None:
+        t, v = world.relation("below").sql, world.relation("above").sql
+        world.sql(
+            f"CREATE TABLE {t} (k INT, x INT) USING delta",
+            f"INSERT INTO {t} VALUES (1, 1), (2, 2)",
+            f"CREATE VIEW {v} AS SELECT * FROM {t} WHERE k > 1",
+        )
+        request = world.request("guarded", f"SELECT k, x FROM {v}", on_source_change="fail")
+        world.run(request)
+        world.sql(f"ALTER VIEW {v} AS SELECT * FROM {t}")
+        with pytest.raises(TrickleError, match="TRK-215"):
+            world.run(request)
+        assert world.rows(f"SELECT * FROM {request.public.sql}") == world.rows("SELECT 2, 2"), "the old content serves"
+        assert world.refreshed(replace(request, full_refresh=True)) in ("FULL", "REINITIALIZE")
         require_right(world, request)
 
     def test_a_text_that_is_a_time_of_today(self, world: World) -> None:

@@ -73,6 +73,22 @@ def test_failures_up_to_the_suspension_are_told_once_each() -> None:
     assert "auto_suspended" in journal.appended[3]
 
 
+def test_what_passes_by_itself_suspends_nothing() -> None:
+    """An evening without a metastore would suspend every stream table."""
+    run = Invocation("i", ProjectSettings(max_consecutive_errors=1), lambda: "now")
+    run._catalog = store.Catalog(tables.SCHEMA_VERSION, {5: TABLE})
+    run._states = {5: TABLE}
+    run.open(Journal(), [Planned(5, "r", Relation.of("shop", "totals"))])
+    fail(run, 5, WarehouseError("TRK-306", "no answer from the Spark server", remedy="-"))
+    state = run.state(5)
+    assert state is not None
+    assert (state.consecutive_errors, state.status, state.last_error) == (
+        0,
+        TABLE.status,
+        "[TRK-306] no answer from the Spark server\n  -",
+    )
+
+
 def test_what_was_found_while_looking_is_told_whatever_follows() -> None:
     journal, told = Journal(), []
     run = Invocation("i", ProjectSettings(), lambda: "now", told.append)

@@ -264,6 +264,14 @@ def test_a_version_of_the_user_s_own_choice_stays() -> None:
     assert reasons(pinned) == ["shop.orders is read at a version that the query chooses"]
 
 
+def test_a_function_of_another_database_may_be_the_user_s_own_here() -> None:
+    """sqlglot knows safe_divide and normalize; Spark does not."""
+    answers = {**table("`shop`.`orders`", 7), "SHOW SYSTEM FUNCTIONS": [{"function": "hll_union"}]}
+    pinned = pin("select safe_divide(a, b), upper(normalize(c)) from shop.orders", answers)
+    assert [why.split("(")[0] for why in reasons(pinned)] == ["normalize", "safe_divide"]
+    assert pinned.functions == ("normalize", "safe_divide", "upper")
+
+
 def test_functions_of_the_user_s_own_are_read_anew_each_time() -> None:
     answers = {**table("`shop`.`orders`", 7), "SHOW SYSTEM FUNCTIONS": [{"function": "hll_union"}]}
     text = "select my_udf(k), hll_union(a, b) from shop.orders"
