@@ -29,9 +29,9 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier, SourceVersion
 from dbt_trickle.run import windows
 from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.pins import PinnedQuery, dependencies
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
-from dbt_trickle.run.sources import PinnedQuery, dependencies
 
 _ENDINGS = {"complete": events.TRANSITION_COMPLETE, "failed": events.TRANSITION_FAILED}
 _LAGS = {WARNING: events.LAG_WARNING, CRITICAL: events.LAG_CRITICAL}

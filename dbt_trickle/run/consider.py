@@ -16,10 +16,10 @@ from dbt_trickle.run.columns import describe_query
 from dbt_trickle.run.differential import Differential, differential
 from dbt_trickle.run.guard import Storage
 from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Phases, Situation
-from dbt_trickle.run.sources import PinnedQuery
 from dbt_trickle.run.understand import Understood, understand
 from dbt_trickle.tree import fingerprint
 

@@ -17,8 +17,8 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Commit, SourceVersion
 from dbt_trickle.names import Relation, quote
 from dbt_trickle.plan.steps import view_query
+from dbt_trickle.run.pins import MAX_VIEW_DEPTH, qualified
 from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versioned
-from dbt_trickle.run.sources import MAX_VIEW_DEPTH, qualified
 from dbt_trickle.run.views import parse_view
 
 # How far back from a version our last commit may lie: behind it there can only be changes of properties and comments.

@@ -11,10 +11,10 @@ from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUSPENDED_BY_USER, Decision
 from dbt_trickle.run import recover, retire, retry, work
 from dbt_trickle.run.invocation import Invocation, Outcome
+from dbt_trickle.run.pins import dependencies
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import is_about_columns
 from dbt_trickle.run.situation import Situation
-from dbt_trickle.run.sources import dependencies
 
 LONGEST_MESSAGE = 2000
 

@@ -12,8 +12,8 @@ from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import past, public_name, recover, retire
 from dbt_trickle.run.orphans import Orphan, Scope, in_use, left_over, of_removed_models
+from dbt_trickle.run.pins import dependencies
 from dbt_trickle.run.session import Session, is_missing
-from dbt_trickle.run.sources import dependencies
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.plan.decide import Facts
 from dbt_trickle.run.captures import Captures
 from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
-from dbt_trickle.run.sources import PinnedQuery
 
 
 @dataclass

@@ -8,61 +8,37 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from dbt_trickle import sql
 from dbt_trickle.capture.table import TableFacts, table_facts
-from dbt_trickle.catalog.state import Dependency, StreamTable, Unversioned
+from dbt_trickle.catalog.state import StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier, SourceVersion
 from dbt_trickle.names import Relation, placeholder, quote
 from dbt_trickle.plan.steps import view_query
+from dbt_trickle.run.pins import (
+    MAX_VIEW_DEPTH,
+    Meaning,
+    Pinned,
+    PinnedQuery,
+    is_files,
+    no_such_source,
+    qualified,
+    unversioned_source,
+    view_version,
+)
 from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versioned
-from dbt_trickle.run.views import ViewText, parse_view
+from dbt_trickle.run.views import parse_view
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.functions import AGGREGATES, SCALARS
 
-MAX_VIEW_DEPTH = 10
-SESSION_CATALOG = "spark_catalog"
 NOT_SPARKS_OWN = "is no function of Spark's own"
 UNKNOWN_SOURCES = "its sources are unknown"
 # Of other names the warehouse is asked: there are some five hundred, and more with each release.
 SPARKS_OWN = SCALARS | AGGREGATES.keys() | sql.PURE_TABLE_FUNCTIONS | sql.VOLATILE
-NOT_CAPTURED = "the next refresh tells"
-Meaning = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Pinned:
-    """A source in one state: its text in a query, and what the frontier says of it."""
-
-    text: str | None  # what replaces the name; none: the name stays as it is
-    needs_alias: bool
-    template: str = ""  # the same with a placeholder for each table, whatever version of it is read
-    frontier: Frontier = field(default_factory=dict)
-    tables: Mapping[str, TableFacts] = field(default_factory=dict)  # by key, of those that had to be asked for
-    unversioned: tuple[Unversioned, ...] = ()
-    as_of: tuple[str, ...] = ()  # when tables were pinned, and data timestamps of the stream tables below
-    volatile: tuple[str, ...] = ()
-    functions: tuple[str, ...] = ()
-    # A view is what its text says under a session's settings, and a model's hooks may have changed those.
-    under: Meaning | None = None
-
-
-@dataclass(frozen=True)
-class PinnedQuery:
-    """The user's text with its sources pinned."""
-
-    text: str
-    frontier: Frontier
-    unversioned: tuple[Unversioned, ...] = ()
-    as_of: tuple[str, ...] = ()
-    volatile: tuple[str, ...] = ()  # functions whose value no source determines
-    template: str = ""  # the text with placeholders (names.placeholder) for its tables
-    tables: Mapping[str, TableFacts] = field(default_factory=dict)
-    functions: tuple[str, ...] = ()  # all that it calls, in views below it as well
 
 
 class Sources:
@@ -189,20 +165,20 @@ class Sources:
         upstream = self._stream_table_at(relation)
         if upstream is not None:
             return self._stream_table(session, relation, upstream)
-        if _is_files(relation):
-            return _unversioned(relation, "it is no Delta table and keeps no history")
+        if is_files(relation):
+            return unversioned_source(relation, "it is no Delta table and keeps no history")
         before = known.get(relation.key)
         try:
             return self._table(session, relation, before)
         except WarehouseError as problem:
             if is_missing(problem):
-                raise _no_such_source(relation) from problem
+                raise no_such_source(relation) from problem
             if is_a_view(problem):
                 return replace(
                     self._view(session, relation, meaning, known, depth), under=tuple(sorted(meaning.items()))
                 )
             if is_not_versioned(problem):
-                return _unversioned(relation, "it is no Delta table and keeps no history")
+                return unversioned_source(relation, "it is no Delta table and keeps no history")
             raise
 
     def _table(self, session: Session, relation: Relation, before: SourceVersion | None) -> Pinned:
@@ -226,7 +202,7 @@ class Sources:
     def _stream_table(self, session: Session, relation: Relation, upstream: StreamTable) -> Pinned:
         """A stream table is a source of its own: the storage behind its public name."""
         if not upstream.is_populated:
-            return _unversioned(relation, "it is a stream table that was not loaded yet")
+            return unversioned_source(relation, "it is a stream table that was not loaded yet")
         commits = [delta.commit_of(row) for row in session.query(delta.history(upstream.storage, 10))]
         newest = delta.newest_change(commits)
         version = SourceVersion(
@@ -256,15 +232,15 @@ class Sources:
         row = session.query(f"DESCRIBE TABLE EXTENDED {relation.sql} AS JSON")[0]
         view = parse_view(next(iter(_values(row))))
         if reason := view.unlike(meaning):
-            return _unversioned(relation, reason)
+            return unversioned_source(relation, reason)
         inner = self._pin_text(session, view.text, view.schema, meaning, known, depth + 1)
         for why in inner.unversioned:
             # A function's bare name would be found elsewhere as well. So the view stays a view.
             if UNKNOWN_SOURCES in why.reason or why.reason.endswith(NOT_SPARKS_OWN):
-                return _unversioned(relation, UNKNOWN_SOURCES if UNKNOWN_SOURCES in why.reason else why.reason)
+                return unversioned_source(relation, UNKNOWN_SOURCES if UNKNOWN_SOURCES in why.reason else why.reason)
         frontier: Frontier = {
             **inner.frontier,
-            relation.key: _view_version(relation, view),
+            relation.key: view_version(relation, view),
         }
         text, template = view.as_subquery(inner.text), view.as_subquery(inner.template)
         return Pinned(
@@ -280,48 +256,5 @@ class Sources:
         )
 
 
-def qualified(parts: tuple[str, ...], schema: str | None) -> Relation | None:
-    """schema.table; a catalog only where it is not Spark's own."""
-    if len(parts) == 1:
-        return Relation((schema, *parts)) if schema is not None else None
-    if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
-        return Relation(parts[1:])
-    return Relation(parts)
-
-
-def _is_files(relation: Relation) -> bool:
-    """Files by their path, as in parquet.`/a/b`: of a history Spark says that there is no such table."""
-    return len(relation.parts) == 2 and relation.schema.lower() != "delta" and "/" in relation.identifier
-
-
 def _values(row: Mapping[str, Any]) -> list[str]:
     return [str(value) for value in row.values()]
-
-
-def _view_version(relation: Relation, view: ViewText) -> SourceVersion:
-    """A view has no versions; its text stands for one, so that a changed text is a moved source."""
-    return SourceVersion(relation.key, "VIEW", str(relation), view.digest, 0, "")
-
-
-def _unversioned(relation: Relation, reason: str) -> Pinned:
-    return Pinned(None, False, unversioned=(Unversioned(f"{relation}: {reason}", str(relation)),))
-
-
-def _no_such_source(relation: Relation) -> ModelError:
-    return ModelError(
-        "TRK-202",
-        f"its source {relation} does not exist",
-        remedy="Check the name in the source's yml (schema, identifier), and that what builds it has run.",
-    )
-
-
-def dependencies(number: int, found: Frontier, unversioned: tuple[Unversioned, ...]) -> tuple[Dependency, ...]:
-    """One row per source; what is unversioned about the query itself (rand() is volatile) is none."""
-    versioned = tuple(
-        Dependency(number, v.relation, v.table_id, v.kind, cdc_reason=NOT_CAPTURED, confirmed_version=v.version)
-        for v in found.values()
-    )
-    others = tuple(
-        Dependency(number, why.relation, "", "TABLE", cdc_reason=why.reason) for why in unversioned if why.relation
-    )
-    return versioned + others

@@ -13,7 +13,8 @@ from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation
-from dbt_trickle.run.sources import PinnedQuery, Sources, dependencies
+from dbt_trickle.run.pins import PinnedQuery, dependencies
+from dbt_trickle.run.sources import Sources
 
 MEANING = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
 THEN = datetime(2026, 1, 2, 3, 4, 5)

@@ -1,0 +1,92 @@
+"""What is known of sources in one state: as parts of a query's text, and in a frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dbt_trickle.capture.table import TableFacts
+from dbt_trickle.catalog.state import Dependency, Unversioned
+from dbt_trickle.errors import ModelError
+from dbt_trickle.formats.base import Frontier, SourceVersion
+from dbt_trickle.names import Relation
+from dbt_trickle.run.views import ViewText
+
+MAX_VIEW_DEPTH = 10
+SESSION_CATALOG = "spark_catalog"
+NOT_CAPTURED = "the next refresh tells"
+Meaning = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A source in one state: its text in a query, and what the frontier says of it."""
+
+    text: str | None  # what replaces the name; none: the name stays as it is
+    needs_alias: bool
+    template: str = ""  # the same with a placeholder for each table, whatever version of it is read
+    frontier: Frontier = field(default_factory=dict)
+    tables: Mapping[str, TableFacts] = field(default_factory=dict)  # by key, of those that had to be asked for
+    unversioned: tuple[Unversioned, ...] = ()
+    as_of: tuple[str, ...] = ()  # when tables were pinned, and data timestamps of the stream tables below
+    volatile: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    # A view is what its text says under a session's settings, and a model's hooks may have changed those.
+    under: Meaning | None = None
+
+
+@dataclass(frozen=True)
+class PinnedQuery:
+    """The user's text with its sources pinned."""
+
+    text: str
+    frontier: Frontier
+    unversioned: tuple[Unversioned, ...] = ()
+    as_of: tuple[str, ...] = ()
+    volatile: tuple[str, ...] = ()  # functions whose value no source determines
+    template: str = ""  # the text with placeholders (names.placeholder) for its tables
+    tables: Mapping[str, TableFacts] = field(default_factory=dict)
+    functions: tuple[str, ...] = ()  # all that it calls, in views below it as well
+
+
+def qualified(parts: tuple[str, ...], schema: str | None) -> Relation | None:
+    """schema.table; a catalog only where it is not Spark's own."""
+    if len(parts) == 1:
+        return Relation((schema, *parts)) if schema is not None else None
+    if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
+        return Relation(parts[1:])
+    return Relation(parts)
+
+
+def is_files(relation: Relation) -> bool:
+    """Files by their path, as in parquet.`/a/b`: of a history Spark says that there is no such table."""
+    return len(relation.parts) == 2 and relation.schema.lower() != "delta" and "/" in relation.identifier
+
+
+def view_version(relation: Relation, view: ViewText) -> SourceVersion:
+    """A view has no versions; its text stands for one, so that a changed text is a moved source."""
+    return SourceVersion(relation.key, "VIEW", str(relation), view.digest, 0, "")
+
+
+def unversioned_source(relation: Relation, reason: str) -> Pinned:
+    return Pinned(None, False, unversioned=(Unversioned(f"{relation}: {reason}", str(relation)),))
+
+
+def no_such_source(relation: Relation) -> ModelError:
+    return ModelError(
+        "TRK-202",
+        f"its source {relation} does not exist",
+        remedy="Check the name in the source's yml (schema, identifier), and that what builds it has run.",
+    )
+
+
+def dependencies(number: int, found: Frontier, unversioned: tuple[Unversioned, ...]) -> tuple[Dependency, ...]:
+    """One row per source; what is unversioned about the query itself (rand() is volatile) is none."""
+    versioned = tuple(
+        Dependency(number, v.relation, v.table_id, v.kind, cdc_reason=NOT_CAPTURED, confirmed_version=v.version)
+        for v in found.values()
+    )
+    others = tuple(
+        Dependency(number, why.relation, "", "TABLE", cdc_reason=why.reason) for why in unversioned if why.relation
+    )
+    return versioned + others
