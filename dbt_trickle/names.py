@@ -1,4 +1,4 @@
-"""Every reserved name, and the only place where names and values become SQL text."""
+"""Every reserved name, and the only place where names and texts become SQL."""
 
 from __future__ import annotations
 
