@@ -91,6 +91,7 @@ class StreamTable:
     foreign_version: int = -1  # the newest write of somebody else that an event has told of
     unversioned: tuple[Unversioned, ...] = ()
     meaning: Mapping[str, str] = field(default_factory=dict)  # settings that the query has its meaning under
+    views: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # texts of those that it reads (run/views.py)
     last_action: str = ""  # of the newest refresh that changed the rows
     suspended_by: str | None = None  # USER or ERRORS
     engine: Mapping[str, Any] = field(default_factory=dict)  # how it is maintained: run/understand.py

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dbt_trickle import sql
 from dbt_trickle.catalog.state import Column, StreamTable
@@ -19,7 +20,7 @@ from dbt_trickle.names import Relation, quote
 from dbt_trickle.plan.steps import view_query
 from dbt_trickle.run.pins import MAX_VIEW_DEPTH, qualified
 from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versioned
-from dbt_trickle.run.views import parse_view
+from dbt_trickle.run.views import ViewText, parse_view
 
 # How far back from a version our last commit may lie: behind it there can only be changes of properties and comments.
 MARKED_WITHIN = 50
@@ -44,6 +45,15 @@ def unverifiable(reason: str) -> Unverifiable:
     )
 
 
+@dataclass(frozen=True)
+class Then:
+    """What a stream table was computed from: states by name, texts of views by key, and settings."""
+
+    states: Mapping[str, SourceVersion]
+    views: Mapping[str, Mapping[str, Any]]
+    meaning: Mapping[str, str]
+
+
 @dataclass
 class Frozen:
     """Past states of sources, looked up once for all stream tables of a command."""
@@ -53,15 +63,14 @@ class Frozen:
 
     def query(self, table: StreamTable, meaning: Mapping[str, str]) -> str:
         """The stream table's own text, its names pinned to the versions of its frontier."""
-        states = {version.relation.lower(): version for version in table.frontier.values()}
-        return self._text(sql.without_terminator(table.defining_query), None, states, meaning, 0)
+        then = Then({version.relation.lower(): version for version in table.frontier.values()}, table.views, meaning)
+        return self._text(sql.without_terminator(table.defining_query), None, then, 0)
 
     def _text(
         self,
         text: str,
         schema: str | None,
-        states: Mapping[str, SourceVersion],
-        meaning: Mapping[str, str],
+        then: Then,
         depth: int,
     ) -> str:
         found = sql.analyse(text)
@@ -74,7 +83,7 @@ class Frozen:
             relation = qualified(ref.parts, schema)
             if relation is None:
                 raise unverifiable(f"{ref.parts[0]} is named without its schema")
-            version = states.get(relation.key)
+            version = then.states.get(relation.key)
             if version is None or ref.travels:
                 raise unverifiable(f"{relation} has no version in its frontier")
             if version.kind == "TABLE":
@@ -82,7 +91,7 @@ class Frozen:
                 edits.append(sql.Edit(ref.start, ref.end, delta.at_version(relation.sql, version.read_version)))
                 continue
             if version.kind == "VIEW":
-                pinned = self._view(relation, version, states, meaning, depth)
+                pinned = self._view(relation, version, then, depth)
             else:
                 pinned = self._stream_table(version)
             alias = "" if ref.aliased else f" AS {quote(ref.parts[-1])}"
@@ -93,25 +102,29 @@ class Frozen:
         self,
         relation: Relation,
         version: SourceVersion,
-        states: Mapping[str, SourceVersion],
-        meaning: Mapping[str, str],
+        then: Then,
         depth: int,
     ) -> str:
-        """The catalog keeps a digest of a view's text, not the text: today's is right where the digest is."""
+        """By the text that it had then: the catalog keeps it."""
         if depth >= MAX_VIEW_DEPTH:
             raise unverifiable(f"the view {relation} is reached through more than {MAX_VIEW_DEPTH} views")
+        kept = then.views.get(version.key)
+        view = ViewText.from_row(kept) if kept is not None else self._today(relation)
+        if view.digest != version.table_id:
+            raise unverifiable(f"the text of the view {relation} has changed since its last refresh")
+        if reason := view.unlike(then.meaning):
+            raise unverifiable(f"the view {relation}: {reason}")
+        return view.as_subquery(self._text(view.text, view.schema, then, depth + 1))
+
+    def _today(self, relation: Relation) -> ViewText:
+        """Of what was last refreshed before texts were kept: today's is right where its digest is."""
         try:
             row = self.session.query(f"DESCRIBE TABLE EXTENDED {relation.sql} AS JSON")[0]
         except WarehouseError as problem:
             if is_missing(problem):
                 raise unverifiable(f"the view {relation} is gone") from problem
             raise
-        view = parse_view(str(next(iter(row.values()))))
-        if view.digest != version.table_id:
-            raise unverifiable(f"the text of the view {relation} has changed since its last refresh")
-        if reason := view.unlike(meaning):
-            raise unverifiable(f"the view {relation}: {reason}")
-        return view.as_subquery(self._text(view.text, view.schema, states, meaning, depth + 1))
+        return parse_view(str(next(iter(row.values()))))
 
     def _stream_table(self, version: SourceVersion) -> str:
         """The storage that was behind its name then, with the columns that it had."""

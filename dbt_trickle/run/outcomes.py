@@ -30,6 +30,7 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
             before,
             **here.request.settings(),
             frontier=here.pinned.frontier,
+            views=here.pinned.view_texts,
             data_timestamp=here.data_timestamp,
             last_refresh_at=here.now,
             updated_at=here.now,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from dbt_trickle.capture.table import TableFacts
 from dbt_trickle.catalog.state import Dependency, Unversioned
@@ -31,6 +32,7 @@ class Pinned:
     as_of: tuple[str, ...] = ()  # when tables were pinned, and data timestamps of the stream tables below
     volatile: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
+    views: Mapping[str, ViewText] = field(default_factory=dict)  # by key: itself, and those below
     # A view is what its text says under a session's settings, and a model's hooks may have changed those.
     under: Meaning | None = None
 
@@ -47,6 +49,12 @@ class PinnedQuery:
     template: str = ""  # the text with placeholders (names.placeholder) for its tables
     tables: Mapping[str, TableFacts] = field(default_factory=dict)
     functions: tuple[str, ...] = ()  # all that it calls, in views below it as well
+    views: Mapping[str, ViewText] = field(default_factory=dict)
+
+    @property
+    def view_texts(self) -> dict[str, dict[str, Any]]:
+        """For whoever wants to know later what the query read: the warehouse only has a view's text of today."""
+        return {key: asdict(view) for key, view in self.views.items()}
 
 
 def qualified(parts: tuple[str, ...], schema: str | None) -> Relation | None:

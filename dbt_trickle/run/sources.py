@@ -31,7 +31,7 @@ from dbt_trickle.run.pins import (
     view_version,
 )
 from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versioned
-from dbt_trickle.run.views import parse_view
+from dbt_trickle.run.views import ViewText, parse_view
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.functions import AGGREGATES, SCALARS
 
@@ -94,6 +94,7 @@ class Sources:
         own = self._user_functions(session, functions)
         unversioned += [Unversioned(f"{name}() {NOT_SPARKS_OWN}") for name in own]
         as_of: list[str] = []
+        views: dict[str, ViewText] = {}
         volatile = list(found.volatile)
         edits, places = [], []
         for ref in found.tables:
@@ -116,6 +117,7 @@ class Sources:
             unversioned += pin.unversioned
             as_of += pin.as_of
             functions += pin.functions
+            views.update(pin.views)
             volatile += pin.volatile
             if pin.text is not None:
                 alias = f" AS {quote(ref.parts[-1])}" if not ref.aliased else ""
@@ -134,6 +136,7 @@ class Sources:
             sql.splice(text, places),
             facts,
             tuple(sorted(set(functions))),
+            views,
         )
 
     def _user_functions(self, session: Session, called: Sequence[str]) -> list[str]:
@@ -253,6 +256,7 @@ class Sources:
             inner.as_of,
             inner.volatile,
             functions=inner.functions,
+            views={**inner.views, relation.key: view},
         )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dbt_trickle.names import quote
 from dbt_trickle.tree.fingerprint import ALWAYS, has_meaning
@@ -22,6 +23,11 @@ class ViewText:
     def digest(self) -> str:
         parts = [self.text, self.schema, [list(pair) for pair in self.columns]]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> ViewText:
+        columns = tuple((str(outer), str(inner)) for outer, inner in row["columns"])
+        return cls(row["text"], row["schema"], columns, dict(row["settings"]))
 
     def unlike(self, meaning: Mapping[str, str]) -> str:
         """Spark evaluates a view under the settings it was made with; inlined it would get ours.

@@ -243,6 +243,7 @@ def _marker(
         definition={
             **here.request.definition(columns, here.pinned.unversioned, here.pinned.functions),
             "engine": understood.remembered(),
+            "views": here.pinned.view_texts,
             "meaning": dict(here.run.meaning(here.session, here.request.hooked)),
         },
     )

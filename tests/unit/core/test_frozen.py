@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -62,10 +63,13 @@ def at(name: str, version: int, kind: str = "TABLE", table_id: str = "id", when:
     return SourceVersion(name.lower(), kind, name, table_id, version, when if when is not None else told(version))
 
 
-def frozen(warehouse: Warehouse, text: str, *versions: SourceVersion) -> str:
+def stream_table(text: str, *versions: SourceVersion) -> StreamTable:
     frontier = {version.key: version for version in versions}
-    table = StreamTable(1, "shop", "t", "model.shop.t", defining_query=text, frontier=frontier)
-    return Frozen(warehouse).query(table, MEANING)
+    return StreamTable(1, "shop", "t", "model.shop.t", defining_query=text, frontier=frontier)
+
+
+def frozen(warehouse: Warehouse, text: str, *versions: SourceVersion) -> str:
+    return Frozen(warehouse).query(stream_table(text, *versions), MEANING)
 
 
 ORDERS = "`shop`.`orders`"
@@ -140,6 +144,19 @@ def test_a_view_is_read_by_the_text_that_it_had() -> None:
             frozen(Warehouse({ORDERS: newest(9)}, {"`shop`.`v`": now}), "select * from shop.v", *states)
     with pytest.raises(Unverifiable, match=r"the view shop\.v is gone"):
         frozen(Warehouse({}), "select * from shop.v", *states)
+
+
+def test_the_text_that_a_view_had_is_kept() -> None:
+    """Today it says something else, or is gone: what the stream table was computed from can still be told."""
+    view = parse_view(describe("select id from orders", ["id"]))
+    states = at("shop.v", 0, "VIEW", view.digest, ""), at("shop.orders", 7)
+    table = replace(
+        stream_table("select * from shop.v", *states), views={"shop.v": json.loads(json.dumps(asdict(view)))}
+    )
+    text = Frozen(Warehouse({ORDERS: newest(9)})).query(table, MEANING)
+    assert text == (
+        "select * from (SELECT `id` AS `id` FROM (\nselect id from `shop`.`orders` VERSION AS OF 7\n)) AS `v`"
+    )
 
 
 def test_a_stream_table_is_read_from_the_storage_and_columns_that_it_had() -> None:
