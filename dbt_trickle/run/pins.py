@@ -33,7 +33,7 @@ class Pinned:
     volatile: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     views: Mapping[str, ViewText] = field(default_factory=dict)  # by key: itself, and those below
-    # A view is what its text says under a session's settings, and a model's hooks may have changed those.
+    # A view is what its text says under a session's settings, which a model's hooks may have changed.
     under: Meaning | None = None
 
 

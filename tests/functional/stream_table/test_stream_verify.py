@@ -101,10 +101,8 @@ class TestVerify:
         assert set(self.outcomes(shop.project, *MODELS).values()) == {OK}
         shop.sql("create or replace view inner_view as select id, price * 2 as price from orders")
         shop.sql("create or replace table orders as select * from orders")
-        code, said = self.verify(shop.project, "over_views", "bag")
-        assert (code, said["bag"]["outcome"]) == (0, OK)
-        assert said["over_views"]["outcome"] == UNVERIFIABLE
-        assert "inner_view has changed" in said["over_views"]["reason"]
+        # What the view said when it was read is known.
+        assert self.outcomes(shop.project, "over_views", "bag") == {"over_views": OK, "bag": OK}
 
     def storages_are_changed(self, shop: Shop) -> None:
         bag, totals, nested = (shop.state(name).storage_relation for name in ("bag", "totals", "nested"))
