@@ -33,6 +33,8 @@ class Catalog:
     dependencies: Mapping[int, tuple[Dependency, ...]] = field(default_factory=dict)
     # invocation → its stream tables and their public names
     unclosed: Mapping[str, Mapping[int, Relation]] = field(default_factory=dict)
+    closed: int = 0  # invocations that ended since the journal was compacted
+    maintained: Mapping[str, int] = field(default_factory=dict)  # run/maintain.py
 
     @property
     def in_doubt(self) -> Mapping[int, Relation]:
@@ -42,7 +44,7 @@ class Catalog:
 
 def read_query(catalog_schema: str) -> str:
     """Everything a run must know, in one query: history and events are not read."""
-    wanted = (tables.STREAM_TABLE, tables.DEPENDENCIES, tables.INVOCATION, tables.META)
+    wanted = (tables.STREAM_TABLE, tables.DEPENDENCIES, tables.INVOCATION, tables.META, tables.MAINTENANCE)
     kinds = ", ".join(map(literal, wanted))
     return (
         f"SELECT kind, key, max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
@@ -55,6 +57,8 @@ def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
     stream_tables: dict[int, StreamTable] = {}
     dependencies: dict[int, tuple[Dependency, ...]] = {}
     unclosed: dict[str, Mapping[int, Relation]] = {}
+    maintained: dict[str, int] = {}
+    closed = 0
     for row in rows:
         if not row["payload"]:
             continue  # dropped
@@ -63,6 +67,10 @@ def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
             version = int(payload)
         elif row["kind"] == tables.INVOCATION and payload["state"] == "OPEN":
             unclosed[row["key"]] = {int(n): Relation(tuple(p)) for n, p in payload["stream_tables"].items()}
+        elif row["kind"] == tables.INVOCATION:
+            closed += 1
+        elif row["kind"] == tables.MAINTENANCE:
+            maintained[row["key"]] = int(payload)
         elif row["kind"] == tables.STREAM_TABLE:
             table = StreamTable.from_row(payload)
             stream_tables[table.pgt_id] = table
@@ -75,7 +83,7 @@ def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
             f"this one knows {tables.SCHEMA_VERSION})",
             remedy="Upgrade dbt-trickle here, or use another `trickle_catalog_schema`.",
         )
-    return Catalog(version, stream_tables, dependencies, unclosed)
+    return Catalog(version, stream_tables, dependencies, unclosed, closed, maintained)
 
 
 def append(catalog_schema: str, invocation_id: str, entries: Sequence[Entry]) -> str:
@@ -117,6 +125,10 @@ def closed(invocation_id: str) -> Entry:
 
 def schema_version() -> Entry:
     return Entry(tables.META, "schema_version", _json(tables.SCHEMA_VERSION))
+
+
+def maintained(key: str, count: int) -> Entry:
+    return Entry(tables.MAINTENANCE, key, _json(count))
 
 
 def event(found: Event) -> Entry:

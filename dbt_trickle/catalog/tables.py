@@ -14,14 +14,20 @@ from dbt_trickle.names import Relation, literal, quote
 
 SCHEMA_VERSION = 3
 JOURNAL = "pgt_journal"
-STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META = (
+STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META, MAINTENANCE = (
     "stream_table",
     "dependencies",
     "history",
     "event",
     "invocation",
     "meta",
+    "maintenance",
 )
+# Nobody reads an old version of the journal; at a run a minute it has thousands of commits a day.
+PROPERTIES = {
+    "delta.logRetentionDuration": "interval 2 days",
+    "delta.deletedFileRetentionDuration": "interval 1 days",
+}
 
 _FRONTIER = (
     "MAP<STRING, STRUCT<kind: STRING, relation: STRING, table_id: STRING, version: BIGINT, committed_at: STRING>>"
@@ -110,7 +116,8 @@ def create_statements(catalog_schema: str, change_schema: str) -> tuple[str, ...
         f"CREATE SCHEMA IF NOT EXISTS {quote(catalog_schema)}",
         f"CREATE SCHEMA IF NOT EXISTS {quote(change_schema)}",
         f"CREATE TABLE IF NOT EXISTS {at.sql} (kind STRING, key STRING, at TIMESTAMP, seq BIGINT, "
-        "invocation_id STRING, payload STRING) USING delta PARTITIONED BY (kind)",
+        "invocation_id STRING, payload STRING) USING delta PARTITIONED BY (kind) "
+        f"TBLPROPERTIES ({_properties()})",
         *(
             # Of two processes that create the catalog at once, the later one must not break readers of the first.
             f"CREATE VIEW IF NOT EXISTS {Relation.of(catalog_schema, name).sql} AS {query}"
@@ -121,9 +128,12 @@ def create_statements(catalog_schema: str, change_schema: str) -> tuple[str, ...
 
 def upgrade_statements(catalog_schema: str) -> tuple[str, ...]:
     """Views are re-made in place (never absent for a reader) when an older version wrote them."""
-    return tuple(
-        f"ALTER VIEW {Relation.of(catalog_schema, name).sql} AS {query}"
-        for name, query in views(catalog_schema).items()
+    return (
+        f"ALTER TABLE {journal(catalog_schema).sql} SET TBLPROPERTIES ({_properties()})",
+        *(
+            f"ALTER VIEW {Relation.of(catalog_schema, name).sql} AS {query}"
+            for name, query in views(catalog_schema).items()
+        ),
     )
 
 
@@ -149,6 +159,10 @@ def views(catalog_schema: str) -> dict[str, str]:
         "pg_stat_stream_tables": _statistics(at("pgt_stream_tables"), at("pgt_refresh_history")),
         "cdc_health": capture_views.health(f"({with_retention})", at("pgt_stream_tables")),
     }
+
+
+def _properties() -> str:
+    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in PROPERTIES.items())
 
 
 def _newest(source: str, kind: str) -> str:

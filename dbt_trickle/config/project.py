@@ -31,6 +31,7 @@ class ProjectSettings:
     immediate_recursion_max_depth: int = 100
     float_aggregates: str = "exact"
     respect_schedule: bool = False
+    maintenance: bool = True
 
 
 VARIABLES = tuple(f"trickle_{f.name}" for f in fields(ProjectSettings))

@@ -227,7 +227,7 @@ class TrickleAdapter(SparkAdapter):
             current = get_invocation_id()
             if self._invocation is None or self._invocation.invocation_id != current:
                 self._cancelled.clear()
-                self._invocation = Invocation(current, self.trickle_settings(), now, _tell, self._wait)
+                self._invocation = Invocation(current, self.trickle_settings(), now, _tell, self._wait, logger.warning)
             return self._invocation
 
     def _wait(self, seconds: float) -> bool:
