@@ -12,7 +12,7 @@ from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.plan.decide import Decision, Facts, Work, decide, instead
 from dbt_trickle.run import captures, feeds, guard, recover
-from dbt_trickle.run.columns import describe_query
+from dbt_trickle.run.columns import describe_query, described
 from dbt_trickle.run.differential import Differential, differential
 from dbt_trickle.run.guard import Storage
 from dbt_trickle.run.invocation import Invocation
@@ -186,16 +186,28 @@ def _situation(
 def with_columns(here: Situation) -> tuple[Situation, tuple[Column, ...]]:
     """The output's columns. Where only the pinned text does not compile, the user's own runs, and says so."""
     request, session, pinned = here.request, here.session, here.pinned
+    query = sql.without_terminator(request.query)
     try:
-        return here, describe_query(session, pinned.text, request)
+        columns = describe_query(session, pinned.text, request)
+        if not (reason := _shown_otherwise(session, pinned)):
+            return here, columns
     except WarehouseError as problem:
-        query = sql.without_terminator(request.query)
         if query == pinned.text or passes(problem):
             raise
-        columns = describe_query(session, query, request)
-        reason = Unversioned(f"with pinned sources it does not compile: {problem.what}")
-        own = replace(pinned, text=query, unversioned=(*pinned.unversioned, reason))
-        return replace(here, pinned=own), columns
+        reason = f"with pinned sources it does not compile: {problem.what}"
+    columns = describe_query(session, query, request)
+    own = replace(pinned, text=query, unversioned=(*pinned.unversioned, Unversioned(reason)))
+    return replace(here, pinned=own), columns
+
+
+def _shown_otherwise(session: Session, pinned: PinnedQuery) -> str:
+    """A view casts what has another type than when it was made, or shows columns that came since: its text does not."""
+    for view, text in pinned.inlined.items():
+        if described(session, f"SELECT * FROM {view.sql}") != described(session, f"SELECT * FROM {text}"):
+            return (
+                f"{view} shows other columns than its text gives, since what it reads has others than it was made for"
+            )
+    return ""
 
 
 def _stored(request: Request, session: Session, run: Invocation, before: StreamTable | None) -> Storage | None:

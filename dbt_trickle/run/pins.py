@@ -33,6 +33,7 @@ class Pinned:
     volatile: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     views: Mapping[str, ViewText] = field(default_factory=dict)  # by key: itself, and those below
+    inlined: Mapping[Relation, str] = field(default_factory=dict)  # the same, with what each was replaced by
     # A view is what its text says under a session's settings, which a model's hooks may have changed.
     under: Meaning | None = None
 
@@ -50,6 +51,7 @@ class PinnedQuery:
     tables: Mapping[str, TableFacts] = field(default_factory=dict)
     functions: tuple[str, ...] = ()  # all that it calls, in views below it as well
     views: Mapping[str, ViewText] = field(default_factory=dict)
+    inlined: Mapping[Relation, str] = field(default_factory=dict)
 
     @property
     def view_texts(self) -> dict[str, dict[str, Any]]:

@@ -95,6 +95,7 @@ class Sources:
         unversioned += [Unversioned(f"{name}() {NOT_SPARKS_OWN}") for name in own]
         as_of: list[str] = []
         views: dict[str, ViewText] = {}
+        inlined: dict[Relation, str] = {}
         volatile = list(found.volatile)
         edits, places = [], []
         for ref in found.tables:
@@ -118,6 +119,7 @@ class Sources:
             as_of += pin.as_of
             functions += pin.functions
             views.update(pin.views)
+            inlined.update(pin.inlined)
             volatile += pin.volatile
             if pin.text is not None:
                 alias = f" AS {quote(ref.parts[-1])}" if not ref.aliased else ""
@@ -137,6 +139,7 @@ class Sources:
             facts,
             tuple(sorted(set(functions))),
             views,
+            inlined,
         )
 
     def _user_functions(self, session: Session, called: Sequence[str]) -> list[str]:
@@ -257,6 +260,7 @@ class Sources:
             inner.volatile,
             functions=inner.functions,
             views={**inner.views, relation.key: view},
+            inlined={**inner.inlined, relation: text},
         )
 
 

@@ -80,6 +80,20 @@ class TestStaysRight:
         assert world.refreshed(replace(older, shown=shown)) == "ALTER"
         require_right(world, older)
 
+    def test_a_view_casts_what_has_got_another_type(self, world: World) -> None:
+        t, v = world.relation("cast_below").sql, world.relation("casting").sql
+        world.sql(
+            f"CREATE TABLE {t} (k INT, x INT) USING delta",
+            f"INSERT INTO {t} VALUES (1, 1)",
+            f"CREATE VIEW {v} AS SELECT * FROM {t}",
+        )
+        request = world.request("compensated", f"SELECT k, x FROM {v}")
+        world.run(request)
+        world.sql(f"CREATE OR REPLACE TABLE {t} (k INT, x STRING) USING delta", f"INSERT INTO {t} VALUES (1, '07')")
+        outcome = world.run(request)[0].refresh
+        assert (outcome.action, "shows other columns" in outcome.reason) == ("FULL", True), outcome.reason
+        require_right(world, request)
+
     def test_a_source_is_defined_otherwise_and_that_is_forbidden(self, world: World) -> None:
         t, v = world.relation("below").sql, world.relation("above").sql
         world.sql(
