@@ -62,6 +62,7 @@ class Invocation:
     _outcomes: dict[int, Outcome] = field(default_factory=dict, init=False)
     _listed: Mapping[int, guard.Listed] = field(default_factory=dict, init=False)
     _noted: list[Event] = field(default_factory=list, init=False)
+    _late: list[store.Entry] = field(default_factory=list, init=False)
     _dropped: list[int] = field(default_factory=list, init=False)
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
 
@@ -187,9 +188,14 @@ class Invocation:
             self._dropped.append(number)
 
     def look_again(self, session: Session, number: int, public: Relation) -> StreamTable | None:
-        """Another run has moved it: its state as its storage tells."""
+        """Another run has moved it: its state as its storage tells. One that was closed as dead may have done it."""
         current = self._rolled_forward(session, number, public)
         self.sources.forget(public)
+        found = recover.last_marked(session, current.storage, number) if current and current.is_populated else None
+        if found is not None and found[1].run != self.invocation_id:
+            late = past.after_all(session, self.settings.catalog_schema, *found)
+            with self._guard:
+                self._late += late
         return current
 
     @property
@@ -220,13 +226,14 @@ class Invocation:
                     entries.append(store.stream_table(self._as_shown(session, outcome, outcome.state)))
                 if outcome.dependencies is not None:
                     entries.append(store.dependencies(number, outcome.dependencies))
-            entries += map(store.event, self._noted)
+            entries += [*map(store.event, self._noted), *self._late]
             if self._opened:
                 entries.append(store.closed(self.invocation_id))
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, entries))
             ended = self._ended() if self._opened else None
             self._opened.clear()
             self._noted.clear()
+            self._late.clear()
             self._dropped.clear()
         if ended is not None and self.wait(0):
             maintain.after(session, ended)

@@ -13,6 +13,8 @@ from dbt_trickle.names import literal
 from dbt_trickle.run import recover
 from dbt_trickle.run.session import Session
 
+KILLED = "the run ended without closing (killed?)"
+
 
 def close_rows(
     session: Session,
@@ -25,13 +27,8 @@ def close_rows(
 
     Should it live after all, its own close wins.
     """
-    rows = session.query(
-        f"SELECT max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
-        f"WHERE kind = {literal(tables.HISTORY)} AND invocation_id = {literal(invocation_id)} GROUP BY key"
-    )
     entries = []
-    for row in rows:
-        found = json.loads(row["payload"])
+    for found in _rows_of(session, catalog_schema, invocation_id):
         if found["status"] != "RUNNING":
             continue
         if found["pgt_id"] in committed:
@@ -42,10 +39,31 @@ def close_rows(
                 # What it had decided died with it.
                 "action": "SKIP",
                 "end_time": now,
-                "error_message": "the run ended without closing (killed?)",
+                "error_message": KILLED,
             }
-        entries.append(store.Entry(tables.HISTORY, found["refresh_id"], json.dumps(found)))
+        entries.append(_entry(found))
     return entries
+
+
+def after_all(session: Session, catalog_schema: str, commit: Commit, marker: Marker) -> list[store.Entry]:
+    """A run that was closed as dead had its last statement done by the server later: it has committed after all."""
+    return [
+        _entry({**found, **_as_committed(commit, marker), "error_message": None})
+        for found in _rows_of(session, catalog_schema, marker.run)
+        if found["pgt_id"] == marker.pgt_id and found["error_message"] == KILLED
+    ]
+
+
+def _rows_of(session: Session, catalog_schema: str, invocation_id: str) -> list[dict[str, Any]]:
+    rows = session.query(
+        f"SELECT max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
+        f"WHERE kind = {literal(tables.HISTORY)} AND invocation_id = {literal(invocation_id)} GROUP BY key"
+    )
+    return [json.loads(row["payload"]) for row in rows]
+
+
+def _entry(row: Mapping[str, Any]) -> store.Entry:
+    return store.Entry(tables.HISTORY, row["refresh_id"], json.dumps(row))
 
 
 def _as_committed(commit: Commit, marker: Marker) -> dict[str, Any]:

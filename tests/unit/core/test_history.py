@@ -118,6 +118,28 @@ def test_rows_of_a_run_that_died(action: str | None) -> None:
     assert (row["action"], row["status"], row["batch"]) == ("DIFFERENTIAL", "COMPLETED", 4)
 
 
+def test_a_run_that_was_closed_as_dead_has_committed_after_all() -> None:
+    """The server did its last statement when the next run had looked already."""
+    marker = Marker(5, 4, 1, "DIFFERENTIAL", "orders moved", "", {}, "then", "i", 7, work="append")
+    commit = Commit(3, "later", "WRITE", marker, {"numOutputRows": "2"})
+    [closed_as_dead] = past.close_rows(Dead(None), "trickle", "i", {}, "now")
+
+    class Told(Dead):
+        def __init__(self, payload: str) -> None:
+            self.payload = payload
+
+    [entry] = past.after_all(Told(closed_as_dead.payload), "trickle", commit, marker)
+    row = json.loads(entry.payload)
+    assert (row["action"], row["status"], row["batch"], row["error_message"]) == ("DIFFERENTIAL", "COMPLETED", 4, None)
+    assert (row["refresh_id"], row["end_time"]) == ("r", "later")
+    # What an alive run has said of itself stays, and so does what was said of another stream table.
+    failed = json.dumps({**row, "status": "FAILED", "error_message": "no such column"})
+    running = json.dumps({**row, "status": "RUNNING"})
+    other = json.dumps({**json.loads(closed_as_dead.payload), "pgt_id": 6})
+    for payload in (failed, running, other):
+        assert not past.after_all(Told(payload), "trickle", commit, marker)
+
+
 def test_a_failed_refresh_counts_as_a_failure_only() -> None:
     statistics = tables.views("trickle")["pg_stat_stream_tables"]
     for action in ("FULL", "DIFFERENTIAL", "NO_DATA"):
