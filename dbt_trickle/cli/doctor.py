@@ -18,7 +18,7 @@ def command(place: Place) -> None:
     from dbt.adapters.trickle.doctor import examine
 
     checks = []
-    for check in examine(place.project_dir, place.profiles_dir, place.profile, place.target):
+    for check in examine(place.project_dir, place.profiles_dir, place.profile, place.target, place.variables):
         checks.append(check)
         if place.output == "text":
             mark = click.style("ok  ", fg="green") if check.ok else click.style("FAIL", fg="red")

@@ -18,7 +18,7 @@ from dbt_trickle.run import leave
 @common
 def command(place: Place, model: str, cascade: bool) -> None:
     """Drops MODEL: its public relation, its storage, its catalog rows. Its history stays."""
-    project = place.project()
+    project = place.project(writes=True)
     schema = project.settings.catalog_schema
     # Before it connects: dbt's parser would close the connection.
     reads = {each.unique_id: each.reads for each in project.models()}

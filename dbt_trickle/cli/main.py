@@ -22,13 +22,16 @@ class Place:
     profiles_dir: str | None
     profile: str | None
     target: str | None
+    variables: str
     output: str
 
-    def project(self) -> Any:
+    def project(self, writes: bool = False) -> Any:
+        """`writes`: the command is there to write to the warehouse."""
         # dbt takes a second to import: only what needs a project pays for it.
         from dbt.adapters.trickle.bridge import open_project
 
-        return open_project(self.project_dir, self.profiles_dir, self.profile, self.target)
+        where = self.project_dir, self.profiles_dir, self.profile, self.target
+        return open_project(*where, self.variables, writes=writes)
 
 
 def common(command: F) -> F:
@@ -39,15 +42,17 @@ def common(command: F) -> F:
         profiles_dir: str | None,
         profile: str | None,
         target: str | None,
+        variables: str,
         output: str,
         **rest: Any,
     ) -> Any:
-        return command(Place(project_dir, profiles_dir, profile, target, output), **rest)
+        return command(Place(project_dir, profiles_dir, profile, target, variables, output), **rest)
 
     wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
     wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
     for option in (
         click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True),
+        click.option("--vars", "variables", default="{}", help="The variables of `dbt run`, in YAML or JSON."),
         click.option("-t", "--target", envvar="DBT_TARGET", help="The profile's target; default: the profile's own."),
         click.option("--profile", envvar="DBT_PROFILE", help="The profile; default: the project's own."),
         click.option("--profiles-dir", envvar="DBT_PROFILES_DIR", help="Where profiles.yml is; default: as dbt's."),

@@ -16,7 +16,7 @@ from dbt_trickle.run.orphans import Orphan
 @common
 def command(place: Place, apply_: bool) -> None:
     """Rebuilds the catalog from the storages' own histories, and lists this project's orphans."""
-    project = place.project()
+    project = place.project(writes=apply_)
     scope = project.scope()
     with project.connect() as session:
         findings = repair.examine(session, project.settings, scope)

@@ -21,7 +21,7 @@ _OTHER = {"suspend": "active", "resume": "suspended"}
 def change(
     place: Place, models: tuple[str, ...], command: str, changed: Callable[[StreamTable, str], StreamTable]
 ) -> None:
-    project = place.project()
+    project = place.project(writes=True)
     configured = _configured(project)
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     with project.connect() as session:

@@ -54,7 +54,15 @@ def give(session: SparkSession, asked: Mapping[str, str], remedy: str) -> None:
 
 def require_delta(session: SparkSession) -> None:
     """Without it the first statement would fail in words that name neither Delta nor what to do."""
-    extensions, catalog = in_force(session, EXTENSIONS), in_force(session, CATALOG)
+    require_deltas(
+        in_force(session, EXTENSIONS),
+        in_force(session, CATALOG),
+        "by the program that made the session that this process has, and by the profile, where its "
+        "server_side_parameters name these keys. A dbt in a process of its own does it by itself.",
+    )
+
+
+def require_deltas(extensions: str | None, catalog: str | None, by_whom: str) -> None:
     if DELTA_EXTENSION not in (extensions or ""):
         found = f"{EXTENSIONS} is {extensions or 'not set'}"
     # Other catalogs than Delta's know its tables, too (Unity Catalog's does).
@@ -66,9 +74,7 @@ def require_delta(session: SparkSession) -> None:
     raise WarehouseError(
         "TRK-304",
         f"Spark runs without Delta ({found})",
-        remedy=f"Spark must be started with {settings}, and with the jars of {jars.DELTA[0]}: by the program that made "
-        "the session that this process has, and by the profile, where its server_side_parameters name these keys. "
-        "A dbt in a process of its own does it by itself.",
+        remedy=f"Spark must be started with {settings}, and with the jars of {jars.DELTA[0]}: {by_whom}",
     )
 
 

@@ -16,7 +16,7 @@ from dbt_common.events.base_types import EventLevel
 from dbt_common.exceptions import DbtBaseException
 
 from dbt_trickle.config import ProjectSettings
-from dbt_trickle.errors import EnvironmentProblem, TrickleError
+from dbt_trickle.errors import CommandError, EnvironmentProblem, TrickleError
 from dbt_trickle.names import Relation
 from dbt_trickle.run.orphans import Scope
 from dbt_trickle.run.request import Request, dbt_target
@@ -60,6 +60,7 @@ class Project:
     settings: ProjectSettings
     _config: Any
     _adapter: Any
+    _variables: str
 
     @property
     def credentials(self) -> Any:
@@ -122,7 +123,7 @@ class Project:
         answer = self._dbt("--log-level", "none", "--quiet", "compile", "--select", model.selector, manifest=manifest)
         if not answer.success:
             told = answer.exception or "; ".join(str(r.message) for r in answer.result if r.message)
-            raise EnvironmentProblem(
+            raise _ours(told) or EnvironmentProblem(
                 "TRK-410", f"dbt cannot compile {model.public}: {told}", remedy="See `dbt compile`."
             )
         manifest.build_flat_graph()
@@ -168,7 +169,7 @@ class Project:
     def _parse(self) -> Any:
         answer = self._dbt("--log-level", "none", "--quiet", "parse")
         if not answer.success:
-            raise EnvironmentProblem(
+            raise _ours(answer.exception) or EnvironmentProblem(
                 "TRK-410", f"dbt cannot parse the project: {answer.exception}", remedy="See `dbt parse`."
             )
         return answer.result
@@ -181,6 +182,7 @@ class Project:
             where += ["--profiles-dir", self._config.args.profiles_dir]
         if self._config.args.profile:
             where += ["--profile", self._config.args.profile]
+        where += ["--vars", self._variables]
         return dbtRunner(manifest=manifest).invoke([*args, *where])
 
 
@@ -222,7 +224,16 @@ def _told(result: Any) -> Result:
     )
 
 
-def open_project(project_dir: str | None, profiles_dir: str | None, profile: str | None, target: str | None) -> Project:
+def open_project(
+    project_dir: str | None,
+    profiles_dir: str | None,
+    profile: str | None,
+    target: str | None,
+    variables: str = "{}",
+    *,
+    writes: bool = False,
+) -> Project:
+    """`writes`: who cannot write the embedded warehouse now is to be told before a Spark is started for it."""
     from dbt.adapters.factory import get_adapter, register_adapter
     from dbt.cli.resolvers import default_profiles_dir, default_project_dir
     from dbt.config.runtime import RuntimeConfig
@@ -234,7 +245,7 @@ def open_project(project_dir: str | None, profiles_dir: str | None, profile: str
         target=target,
         profile=profile,
         threads=1,
-        vars={},
+        vars=_mapping(variables),
         WHICH="trickle",
         which="trickle",
     )
@@ -256,6 +267,7 @@ def open_project(project_dir: str | None, profiles_dir: str | None, profile: str
             )
         register_adapter(config, get_context("spawn"), EventLevel.DEBUG)
         adapter: Any = get_adapter(config)
+    config.credentials.is_to_write = writes
     return Project(
         config.project_name,
         config.target_name,
@@ -264,7 +276,21 @@ def open_project(project_dir: str | None, profiles_dir: str | None, profile: str
         adapter.trickle_settings(),
         config,
         adapter,
+        variables,
     )
+
+
+def _mapping(variables: str) -> dict[str, Any]:
+    from dbt.clients.yaml_helper import load_yaml_text
+
+    remedy = "Write a mapping in YAML or JSON, as for dbt: --vars 'name: value' or --vars '{\"name\": \"value\"}'."
+    try:
+        found = load_yaml_text(variables)
+    except DbtBaseException as problem:
+        raise CommandError("TRK-504", f"`--vars` cannot be read: {problem.msg}", remedy=remedy) from problem
+    if not isinstance(found, dict):
+        raise CommandError("TRK-504", f"`--vars` is no mapping but {variables!r}", remedy=remedy)
+    return found
 
 
 @contextmanager
@@ -278,12 +304,19 @@ def _user_errors() -> Iterator[None]:
         raise EnvironmentProblem("TRK-409", str(problem).strip(), remedy="See `dbt debug`.") from problem
 
 
-def _ours(problem: BaseException) -> TrickleError | None:
+def _ours(problem: BaseException | str) -> TrickleError | None:
     """What the adapter said, where dbt has put words of its own before it."""
-    if isinstance(problem.__cause__, TrickleError):
-        return problem.__cause__
-    said = re.search(r"\[(TRK-\d+)\] (.*)", str(problem), re.DOTALL)
-    return EnvironmentProblem(said.group(1), said.group(2).strip()) if said else None
+    cause = getattr(problem, "__cause__", None)
+    return cause if isinstance(cause, TrickleError) else said_in(str(problem))
+
+
+def said_in(text: str) -> TrickleError | None:
+    """An error of ours that was made a text of."""
+    said = re.search(r"\[(TRK-\d+)\] (.*)", text, re.DOTALL)
+    if said is None:
+        return None
+    what, *remedy = (line.strip() for line in said.group(2).strip().splitlines())
+    return EnvironmentProblem(said.group(1), what, remedy="\n  ".join(remedy) or "See `dbt debug`.")
 
 
 def python_version() -> str:

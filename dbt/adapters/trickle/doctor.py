@@ -11,10 +11,12 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from dbt.adapters.trickle import asked, embedded, jars, java
-from dbt.adapters.trickle.bridge import Project, open_project, python_version
+from dbt.adapters.trickle.bridge import Project, open_project, python_version, said_in
 from dbt_trickle.catalog import tables
-from dbt_trickle.errors import EnvironmentProblem, TrickleError, WarehouseError
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import EnvironmentProblem, TrickleError
 from dbt_trickle.run import repair
+from dbt_trickle.run.session import Session
 
 EMBEDDED = "session"
 OURS = "dbt-trickle"
@@ -29,7 +31,7 @@ class Check:
 
 
 def examine(
-    project_dir: str | None, profiles_dir: str | None, profile: str | None, target: str | None
+    project_dir: str | None, profiles_dir: str | None, profile: str | None, target: str | None, variables: str = "{}"
 ) -> Iterator[Check]:
     """Each check as it is made. What cannot be tried any more after a failure is not shown as one."""
     yield _versions()
@@ -37,7 +39,7 @@ def examine(
 
     def read_profile() -> str:
         nonlocal project
-        project = open_project(project_dir, profiles_dir, profile, target)
+        project = open_project(project_dir, profiles_dir, profile, target, variables)
         return f"project {project.name}, target {project.target}, method {project.method}, schema {project.schema}"
 
     yield _try("profile", read_profile)
@@ -120,35 +122,47 @@ def _pyspark() -> str:
 
 def _connection(project: Project) -> Iterator[Check]:
     started = perf_counter()
+    told = False
     try:
         with project.connect() as session:
             spark = session.query("SELECT version() AS v")[0]["v"].split(" ")[0]
-            seconds = perf_counter() - started
-            yield Check("connection", True, f"Spark {spark}, connected in {seconds:.1f} s")
-            yield _try("delta", lambda: _delta(session), "Start Spark with Delta's extension and catalog: see README.")
-            catalog = repair.read_catalog(session, project.settings)
-            there = f"{len(catalog.stream_tables)} stream tables"
-            if not catalog.version:
-                there = "not there yet; the first stream table creates it"
-            elif catalog.unclosed:
-                there += f"; {len(catalog.unclosed)} runs have not closed: the next one settles what they left"
-            yield Check(
-                "catalog", True, f"{project.settings.catalog_schema} (version {tables.SCHEMA_VERSION}): {there}"
-            )
+            yield Check("connection", True, f"Spark {spark}, connected in {perf_counter() - started:.1f} s")
+            told = True
+            has_delta = _try("delta", lambda: _delta(session))
+            yield has_delta
+            if has_delta.ok:
+                yield _try("catalog", lambda: _catalog(session, project.settings))
     except TrickleError as problem:
-        yield Check("connection", False, f"[{problem.code}] {problem.what}", problem.remedy)
+        # A server that is away is told of as one that may come back; why it is, is in there.
+        problem = said_in(problem.what) or problem
+        yield _failed("disconnect" if told else "connection", problem)
 
 
-def _delta(session: object) -> str:
-    rows = session.query("SET spark.sql.extensions")  # type: ignore[attr-defined]
-    extensions = str(rows[0]["value"])
-    if asked.DELTA_EXTENSION not in extensions:
-        raise WarehouseError("TRK-304", f"Spark runs without Delta (spark.sql.extensions is {extensions})")
-    return extensions
+def _delta(session: Session) -> str:
+    found = {key: str(session.query(f"SET {key}")[0]["value"]) for key in (asked.EXTENSIONS, asked.CATALOG)}
+    extensions, catalog = (None if value == "<undefined>" else value for value in found.values())
+    asked.require_deltas(extensions, catalog, "for a server, the README's cluster section has them.")
+    return f"{extensions}, {catalog}"
 
 
-def _try(name: str, probe: Callable[[], str], remedy: str = "") -> Check:
+def _catalog(session: Session, settings: ProjectSettings) -> str:
+    catalog = repair.read_catalog(session, settings)
+    if not catalog.version:
+        return f"{settings.catalog_schema}: not there yet; the first stream table creates it"
+    there = f"{settings.catalog_schema} (version {catalog.version}): {len(catalog.stream_tables)} stream tables"
+    if catalog.version < tables.SCHEMA_VERSION:
+        there += f"; the next run brings it to version {tables.SCHEMA_VERSION}"
+    if catalog.unclosed:
+        there += f"; {len(catalog.unclosed)} runs have not closed: the next one settles what they left"
+    return there
+
+
+def _try(name: str, probe: Callable[[], str]) -> Check:
     try:
         return Check(name, True, probe())
     except TrickleError as problem:
-        return Check(name, False, f"[{problem.code}] {problem.what}", problem.remedy or remedy)
+        return _failed(name, problem)
+
+
+def _failed(name: str, problem: TrickleError) -> Check:
+    return Check(name, False, f"[{problem.code}] {problem.what}", problem.remedy or "docs/errors.md says what to do.")

@@ -150,7 +150,7 @@ def _launch_locked(credentials: TrickleCredentials, home: Path, lock: WriterLock
         except (PySparkException, OSError, RuntimeError, ValueError, Exception) as problem:
             raise EnvironmentProblem(
                 "TRK-406",
-                f"the embedded Spark did not start: {str(problem).splitlines()[0]}",
+                f"the embedded Spark did not start: {_first_line(problem)}",
                 remedy=f"Its log {log} ends with: {_tail(log)}\n  `trickle doctor` checks what it needs.",
             ) from problem
     context.setLogLevel("OFF")
@@ -181,6 +181,11 @@ def require_writable(home: Path) -> None:
             f"the embedded warehouse {home} cannot be written{why}",
             remedy="Let this user write there, or name another folder with `home:` in the profile.",
         )
+
+
+def _first_line(problem: Exception) -> str:
+    lines = str(problem).strip().splitlines()
+    return lines[0] if lines else type(problem).__name__
 
 
 def _tail(log: Path) -> str:

@@ -17,6 +17,10 @@ _AWAY = (
     "What was committed is complete, and the next run goes on from there. Look at the server; `trickle doctor` tries "
     "the connection."
 )
+_REFUSED = (
+    "A model's SQL as dbt compiled it is in target/compiled, each statement that was sent in logs/dbt.log; "
+    "docs/errors.md says more."
+)
 
 if TYPE_CHECKING:
     from dbt.adapters.trickle.impl import TrickleAdapter
@@ -56,7 +60,9 @@ class AdapterSession:
             self._connections.renew()
             return WarehouseError("TRK-306", f"no answer from the Spark server: {problem.msg}", remedy=_AWAY)
         cause = problem.__cause__
-        return cause if isinstance(cause, TrickleError) else WarehouseError("TRK-301", str(problem.msg))
+        return (
+            cause if isinstance(cause, TrickleError) else WarehouseError("TRK-301", str(problem.msg), remedy=_REFUSED)
+        )
 
     def _aware(self, value: Any) -> Any:
         """PySpark tells times in this process's zone, a server in its session's; neither says so."""

@@ -42,6 +42,9 @@ def _tell(event: Event) -> None:
 
 
 NO_RELATION = ("test", "unit", "ephemeral")
+BEFORE_ITS_REFRESH = (
+    "It was not touched. Look at the model's pre-hooks and its contract; logs/dbt.log has each statement."
+)
 
 
 class TrickleAdapter(SparkAdapter):
@@ -193,7 +196,8 @@ class TrickleAdapter(SparkAdapter):
         """Where the refresh had not begun (a pre-hook, the contract's check), nobody else tells the history."""
         run = self._invocation
         if run is not None and run.is_pending(number):
-            fail(run, number, ModelError("TRK-211", getattr(failure, "msg", None) or str(failure)))
+            said = str(getattr(failure, "msg", None) or failure) or type(failure).__name__
+            fail(run, number, ModelError("TRK-211", said, remedy=BEFORE_ITS_REFRESH))
 
     def _get_columns_for_catalog(self, relation: Any) -> Iterable[dict[str, Any]]:
         """dbt docs: columns, types and comments as DESCRIBE tells them.

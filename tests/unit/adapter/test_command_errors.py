@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +14,10 @@ from dbt.adapters.factory import reset_adapters
 from dbt_project import Project
 
 from dbt.adapters.trickle import bridge
+from dbt.adapters.trickle.writer_lock import WriterLock
 from dbt_trickle.cli.main import cli
 from dbt_trickle.errors import TrickleError
+from dbt_trickle.names import Relation
 
 SESSION = {"type": "trickle", "method": "session", "schema": "x"}
 SPARK = {"type": "spark", "method": "session", "schema": "x", "host": "NA"}
@@ -29,6 +33,16 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, str], tuple[str
         SESSION,
         {},
         ("status",),
+        "TRK-103",
+        "`trickle_min_schedule_seconds` is 'soon'",
+    ),
+    "no mapping of variables": ({}, SESSION, {}, ("status", "--vars", "soon"), "TRK-504", "no mapping but 'soon'"),
+    "no YAML": ({}, SESSION, {}, ("status", "--vars", "{a: ["), "TRK-504", "`--vars` cannot be read"),
+    "a variable on the command line": (
+        {},
+        SESSION,
+        {},
+        ("status", "--vars", '{"trickle_min_schedule_seconds": "soon"}'),
         "TRK-103",
         "`trickle_min_schedule_seconds` is 'soon'",
     ),
@@ -89,3 +103,106 @@ def test_no_java(arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no_java"))
     Project.create(tmp_path / "project", SESSION, MODEL)
     assert refused(tmp_path / "project", *arguments).code == "TRK-401"
+
+
+def test_the_variables_of_the_command_line(tmp_path: Path) -> None:
+    """In dbt_project.yml, in the models and in the adapter's own settings, as with `dbt run --vars`."""
+    model = "{{ config(materialized='stream_table', schema=var('where'), enabled=var('really', false)) }} select 1 as a"
+    Project.create(tmp_path, SESSION, {"models/one.sql": model}, **{"models": {"+alias": "{{ var('called', 'one') }}"}})
+    place = (str(tmp_path), str(tmp_path), None, None)
+    assert bridge.open_project(*place, "where: x").models() == []
+    reset_adapters()
+    variables = '{"where": "apart", "really": true, "called": "total", "trickle_catalog_schema": "elsewhere"}'
+    project = bridge.open_project(*place, variables)
+    assert [str(model.public) for model in project.models()] == ["x_apart.total"]
+    assert project.settings.catalog_schema == "elsewhere"
+    assert project.scope().schemas == {"x", "x_apart"}
+
+
+def test_what_the_project_has_beside_stream_tables(tmp_path: Path) -> None:
+    files = {
+        "models/one.sql": "{{ config(materialized='stream_table') }} select 1 as a",
+        "models/shown.sql": "{{ config(materialized='stream_table', expose='table', schema='apart') }} select 1 as a",
+        "models/plain.sql": "{{ config(materialized='table') }} select 1 as a",
+        "models/inlined.sql": "{{ config(materialized='ephemeral') }} select 1 as a",
+        "models/off.sql": "{{ config(materialized='table', enabled=false) }} select 1 as a",
+        "seeds/numbers.csv": "a\n1\n",
+    }
+    Project.create(tmp_path, SESSION, files)
+    scope = bridge.open_project(str(tmp_path), str(tmp_path), None, None).scope()
+    assert {name: str(public) for name, public in scope.models.items()} == {
+        "model.shop.one": "x.one",
+        "model.shop.shown": "x_apart.shown",
+    }
+    assert list(map(str, scope.shown_tables)) == ["x_apart.shown"]
+    assert scope.others == {"model.shop.plain": Relation.of("x", "plain"), "model.shop.inlined": None}
+    assert scope.schemas == {"x", "x_apart"}
+
+
+WRITES = [("drop", "one"), ("repair", "--apply"), ("suspend", "one"), ("resume", "one"), ("refresh", "one")]
+READS = [("status",), ("history", "one"), ("explain", "one"), ("verify",), ("health",), ("repair",)]
+
+
+@pytest.mark.parametrize("arguments", [*WRITES, *READS], ids=" ".join)
+def test_who_is_there_to_write_is_told_before_a_spark_is_started(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no Java: who gets as far as to look for it would have started one."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no_java"))
+    Project.create(tmp_path / "project", {**SESSION, "writer_lock_timeout": 0.1}, MODEL)
+    lock = WriterLock(tmp_path / "project" / ".trickle")
+    lock.acquire(0)
+    try:
+        problem = refused(tmp_path / "project", *arguments)
+    finally:
+        lock.release()
+    assert problem.code == ("TRK-403" if arguments in WRITES else "TRK-401")
+    if arguments in WRITES:
+        assert f"is being written by process {os.getpid()} (" in str(problem)
+        assert "Wait until it has ended" in problem.remedy
+
+
+def test_dbt_ended_before_it_came_to_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the adapter says goes first (TRK-401 above); the rest is dbt's own."""
+    Project.create(tmp_path, SESSION, MODEL)
+    real = bridge.Project._dbt
+
+    def ends(self: bridge.Project, *arguments: str, manifest: Any = None) -> Any:
+        if "run" not in arguments:
+            return real(self, *arguments, manifest=manifest)
+        return SimpleNamespace(exception=RuntimeError("the disk is full"), result=[])
+
+    monkeypatch.setattr(bridge.Project, "_dbt", ends)
+    problem = refused(tmp_path, "refresh", "one")
+    assert (problem.code, problem.what) == ("TRK-412", "dbt could not run: the disk is full")
+    assert problem.remedy
+
+
+def test_two_models_of_one_name(tmp_path: Path) -> None:
+    nodes = {
+        f"models/{name}.sql": f"{{{{ config(materialized='stream_table', alias='one', schema='{name}') }}}} select 1"
+        for name in ("a", "b")
+    }
+    Project.create(tmp_path, SESSION, nodes)
+    problem = refused(tmp_path, "refresh", "one")
+    assert (problem.code, problem.what) == ("TRK-503", "one may be x_a.one, x_b.one")
+    assert "schema.name" in problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "what", "remedy"),
+    [
+        (
+            "Runtime Error\n  [TRK-406] it did not start\n    Its log says x\n    `trickle doctor` checks.",
+            "TRK-406",
+            "it did not start",
+            "Its log says x\n  `trickle doctor` checks.",
+        ),
+        ("[TRK-406] it did not start", "TRK-406", "it did not start", "See `dbt debug`."),
+    ],
+)
+def test_an_error_that_dbt_made_a_text_of(text: str, code: str, what: str, remedy: str) -> None:
+    problem = bridge.said_in(text)
+    assert problem is not None
+    assert (problem.code, problem.what, problem.remedy) == (code, what, remedy)
+    assert bridge.said_in("dbt's own") is None

@@ -1,18 +1,22 @@
-"""What `trickle doctor` finds wrong, before any Spark is started."""
+"""What `trickle doctor` finds wrong, before any Spark is started and of one that it reaches."""
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dbt.adapters.trickle import doctor, jars, java
+from dbt.adapters.trickle import asked, doctor, jars, java
 from dbt.adapters.trickle.credentials import TrickleCredentials
 from dbt.adapters.trickle.doctor import Check
-from dbt_trickle.errors import EnvironmentProblem
+from dbt_trickle.catalog import store, tables
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import EnvironmentProblem, TrickleError, WarehouseError
 
 HEALTHY = ["versions", "profile", "pyspark", "warehouse", "java", "jars"]
 
@@ -43,7 +47,7 @@ def project(monkeypatch: pytest.MonkeyPatch, home: Path, **profile: Any) -> None
     opened = SimpleNamespace(
         name="shop", target="dev", method="session", schema="s", credentials=credentials, connect=connect
     )
-    monkeypatch.setattr(doctor, "open_project", lambda project_dir, profiles_dir, profile, target: opened)
+    monkeypatch.setattr(doctor, "open_project", lambda *_: opened)
 
 
 def examined() -> dict[str, Check]:
@@ -116,3 +120,112 @@ def test_jars_that_are_missing_and_cannot_be_fetched(machine: Path, monkeypatch:
     # No metastore, no jar for it.
     project(monkeypatch, machine / "home", server_side_parameters={"spark.sql.catalogImplementation": "in-memory"})
     assert examined()["jars"].found.startswith(f"{len(jars.DELTA)} in ")
+
+
+LACKS = "<undefined>"
+SERVER = {asked.EXTENSIONS: asked.DELTA[asked.EXTENSIONS], asked.CATALOG: asked.DELTA[asked.CATALOG]}
+
+
+class Server:
+    """A Spark that is connected to: its settings, and the entries of its catalog; none: there is no catalog."""
+
+    def __init__(self, settings: Mapping[str, str] = SERVER, entries: Sequence[store.Entry] | None = ()) -> None:
+        self.settings, self.entries = settings, entries
+
+    def execute(self, sql: str) -> None:
+        raise AssertionError(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        if sql == "SELECT version() AS v":
+            return [{"v": "4.1.4 abc"}]
+        if sql.startswith("SET "):
+            return [{"value": self.settings[sql.removeprefix("SET ")]}]
+        if self.entries is None:
+            raise WarehouseError("TRK-301", "[TABLE_OR_VIEW_NOT_FOUND] it is not there")
+        return [{"kind": e.kind, "key": e.key, "payload": e.payload} for e in self.entries]
+
+
+def connected(monkeypatch: pytest.MonkeyPatch, server: Server | TrickleError, ends: Exception | None = None) -> Any:
+    @contextmanager
+    def connect() -> Iterator[Server]:
+        if isinstance(server, TrickleError):
+            raise server
+        yield server
+        if ends is not None:
+            raise ends
+
+    settings = ProjectSettings()
+    opened = SimpleNamespace(name="shop", target="dev", method="thrift", schema="s", settings=settings, connect=connect)
+    monkeypatch.setattr(doctor, "open_project", lambda *_: opened)
+    found = list(doctor.examine(None, None, None, None))
+    names = [check.name for check in found]
+    assert len(names) == len(set(names)), "a check is made once"
+    assert all(check.ok or check.remedy for check in found), "a failure without a remedy"
+    return found[2:]
+
+
+def test_a_server_that_has_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = connected(monkeypatch, Server(entries=[store.schema_version()]))
+    assert [(check.name, check.ok) for check in found] == [("connection", True), ("delta", True), ("catalog", True)]
+    assert found[1].found == ", ".join(asked.DELTA.values())
+    assert found[2].found == f"trickle (version {tables.SCHEMA_VERSION}): 0 stream tables"
+
+
+@pytest.mark.parametrize(
+    ("entries", "there"),
+    [
+        (None, "trickle: not there yet; the first stream table creates it"),
+        ([], "trickle: not there yet; the first stream table creates it"),
+        (
+            [store.Entry(tables.META, "schema_version", "1"), store.opened("i", {})],
+            f"trickle (version 1): 0 stream tables; the next run brings it to version {tables.SCHEMA_VERSION}; "
+            "1 runs have not closed: the next one settles what they left",
+        ),
+    ],
+)
+def test_the_catalog_that_is_there(
+    entries: Sequence[store.Entry] | None, there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert connected(monkeypatch, Server(entries=entries))[-1] == Check("catalog", True, there)
+
+
+def test_a_catalog_of_a_newer_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    newer = [store.Entry(tables.META, "schema_version", "99")]
+    *_, connection, delta, catalog = connected(monkeypatch, Server(entries=newer))
+    assert (connection.ok, delta.ok, catalog.ok) == (True, True, False)
+    assert catalog.found.startswith("[TRK-302] ")
+    assert "Upgrade" in catalog.remedy
+
+
+@pytest.mark.parametrize(
+    ("lacks", "told"),
+    [
+        ({asked.EXTENSIONS: LACKS}, "spark.sql.extensions is not set"),
+        ({asked.EXTENSIONS: "org.example.Extension"}, "spark.sql.extensions is org.example.Extension"),
+        ({asked.CATALOG: LACKS}, "spark.sql.catalog.spark_catalog is not set"),
+        ({asked.CATALOG: "builtin"}, "spark.sql.catalog.spark_catalog is builtin"),
+    ],
+)
+def test_a_server_without_delta_or_its_catalog(
+    lacks: dict[str, str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = connected(monkeypatch, Server({**SERVER, **lacks}))
+    assert [check.name for check in found] == ["connection", "delta"], "what needs the failed part is not tried"
+    assert found[-1].found == f"[TRK-304] Spark runs without Delta ({told})"
+    assert all(f"{key}={value}" in found[-1].remedy for key, value in asked.DELTA.items())
+
+
+def test_a_server_that_is_away_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    away = WarehouseError(
+        "TRK-306", "no answer from the Spark server: [TRK-408] no connection to h:1: refused\n  Check.", remedy="Wait."
+    )
+    assert connected(monkeypatch, away) == [
+        Check("connection", False, "[TRK-408] no connection to h:1: refused", "Check.")
+    ]
+    [bare] = connected(monkeypatch, WarehouseError("TRK-301", "what Spark says"))
+    assert (bare.name, bare.ok, bool(bare.remedy)) == ("connection", False, True)
+
+
+def test_a_connection_that_was_lost_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = connected(monkeypatch, Server(), ends=WarehouseError("TRK-306", "no answer", remedy="Wait."))
+    assert [(check.name, check.ok) for check in found][-2:] == [("catalog", True), ("disconnect", False)]

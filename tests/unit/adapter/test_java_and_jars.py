@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-import pyspark
+import pyspark.java_gateway
 import pytest
 
-from dbt.adapters.trickle import jars, java
+from dbt.adapters.trickle import embedded, jars, java
+from dbt.adapters.trickle.credentials import TrickleCredentials
 from dbt_trickle.errors import EnvironmentProblem
 
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -176,3 +177,28 @@ def test_the_cache_is_one_for_all_projects_of_a_user(tmp_path: Path, monkeypatch
     monkeypatch.delenv("TRICKLE_JARS_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert jars.cache_dir() == tmp_path / "dbt-trickle" / "jars"
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (RuntimeError(""), "RuntimeError"),
+        (OSError(), "OSError"),
+        (RuntimeError("\nThe JVM died\nat x"), "The JVM died"),
+    ],
+)
+def test_a_spark_that_does_not_start_whatever_it_says(
+    problem: Exception, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(*_: object, **__: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(embedded, "_running", None)
+    monkeypatch.setattr(embedded, "_adopt", lambda credentials: None)
+    monkeypatch.setattr(embedded, "ensure_jars", lambda credentials: [])
+    monkeypatch.setattr(pyspark.java_gateway, "launch_gateway", dies)
+    with pytest.raises(EnvironmentProblem) as refused:
+        embedded.get(TrickleCredentials.from_dict({"schema": "s", "database": None, "home": str(tmp_path)}))
+    assert refused.value.code == "TRK-406"
+    assert refused.value.what == f"the embedded Spark did not start: {told}"
+    assert f"{tmp_path / 'spark.log'} ends with: (nothing)" in refused.value.remedy

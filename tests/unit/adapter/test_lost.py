@@ -90,7 +90,8 @@ def test_what_the_server_refuses_leaves_it_as_it_is(while_fetching: bool) -> Non
     connections = Connections(told(Exception("[DIVIDE_BY_ZERO]")), while_fetching)
     with pytest.raises(WarehouseError) as problem:
         session(connections).query("SELECT 1 / 0 AS a")
-    assert problem.value.code == "TRK-301"
+    assert (problem.value.code, problem.value.what) == ("TRK-301", "[DIVIDE_BY_ZERO]")
+    assert "target/compiled" in problem.value.remedy
     assert connections.renewed == 0
 
 
