@@ -17,7 +17,7 @@ from dbt_trickle.run.invocation import Invocation
 
 @click.command("explain")
 @click.argument("model")
-@click.option("--sql", is_flag=True, help="The statement as well, that the next run would execute.")
+@click.option("--sql", is_flag=True, help="The statements as well, that the next run would execute.")
 @common
 def command(place: Place, model: str, sql: bool) -> None:
     """Says how MODEL is maintained, operator by operator, and what the next run would do. Changes nothing."""
@@ -32,7 +32,8 @@ def command(place: Place, model: str, sql: bool) -> None:
     for line in _told(found):
         click.echo(line)
     if sql:
-        click.echo(f"\n{found.statement}" if found.statement else "\nThe next run would execute no statement.")
+        told = ";\n\n".join(found.statements)
+        click.echo(f"\n{told};" if told else "\nThe next run would execute no statement.")
 
 
 def _told(found: Explained) -> Iterator[str]:
@@ -48,7 +49,8 @@ def _told(found: Explained) -> Iterator[str]:
     for source in found.sources:
         versions = f"version {source.now}" if source.known in (None, source.now) else f"{source.known} → {source.now}"
         what = versions if source.kind != "VIEW" else "a view"
-        yield f"source      {source.relation}: {what}" + (f", by {source.read}" if source.read else "")
+        how = f", by {source.read}" if source.read else f", {source.capture}" if source.capture else ""
+        yield f"source      {source.relation}: {what}{how}"
     for line in found.operators:
         yield f"{'  ' * line.depth}{line.operator}  " + click.style(f"[{line.strategy}]", dim=True)
 

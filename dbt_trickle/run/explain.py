@@ -12,6 +12,7 @@ from dbt_trickle.apply.shape import Shape
 from dbt_trickle.catalog.state import Refresh
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.plan.decide import Work
+from dbt_trickle.run import planned
 from dbt_trickle.run.consider import Considered, consider, with_columns
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
@@ -26,6 +27,7 @@ class Source:
     kind: str
     known: int | None  # the version that the stream table was computed from
     now: int
+    capture: str  # how it was captured until now, and why; empty where nothing is known
     read: str  # how its change is read; empty where it did not move
 
 
@@ -42,7 +44,7 @@ class Explained:
     sources: tuple[Source, ...]
     last_full_ms: int | None
     last_diff_ms: int | None
-    statement: str
+    statements: tuple[str, ...]  # that the next run would send, in order
 
     def to_row(self) -> Mapping[str, Any]:
         return asdict(self)
@@ -66,10 +68,10 @@ def explained(request: Request, session: Session, run: Invocation) -> Explained:
         explain.identity(shape) if shape is not None else "",
         shape.hidden if shape is not None else (),
         explain.lines(shape) if shape is not None else (),
-        _sources(here, found.statement.captures if found.statement is not None else {}),
+        _sources(here, found.statement.captures if found.statement is not None else {}, run),
         state.last_full_ms if state is not None else None,
         state.last_diff_ms if state is not None else None,
-        _statement(found),
+        _statements(found),
     )
 
 
@@ -82,7 +84,8 @@ def _understood(found: Considered) -> tuple[Shape | None, str]:
     return known.shape, known.reason
 
 
-def _sources(here: Situation, captures: Mapping[str, str]) -> tuple[Source, ...]:
+def _sources(here: Situation, captures: Mapping[str, str], run: Invocation) -> tuple[Source, ...]:
+    known = {row.source.lower(): f"{row.cdc_mode} ({row.cdc_reason})" for row in run.dependencies(here.request.pgt_id)}
     before = here.before.frontier if here.before is not None else {}
     return tuple(
         Source(
@@ -90,13 +93,19 @@ def _sources(here: Situation, captures: Mapping[str, str]) -> tuple[Source, ...]
             new.kind,
             old.version if (old := before.get(key)) is not None else None,
             new.version,
+            known.get(new.relation.lower(), ""),
             captures.get(key, ""),
         )
         for key, new in sorted(here.pinned.frontier.items())
     )
 
 
-def _statement(found: Considered) -> str:
+def _statements(found: Considered) -> tuple[str, ...]:
+    here, decision, understood = found.here, found.decision, found.understood
+    if understood is None:
+        return ()
     if found.statement is not None:
-        return found.statement.applied.sql
-    return found.here.pinned.text if found.decision.work in (Work.LOAD, Work.OVERWRITE) else ""
+        return planned.statements(planned.changes(here, decision, found.columns, understood, found.statement))
+    if decision.work not in (Work.LOAD, Work.OVERWRITE):
+        return ()
+    return planned.statements(planned.all_rows(here, decision, found.columns, understood))

@@ -52,7 +52,9 @@ class TestDifferential:
         }
         for name, explained in told.items():
             assert (explained["action"], explained["reason"]) == self.newest(shop, name), explained
-        assert told["totals"]["statement"].startswith("MERGE INTO")
+        kinds = [text.split()[0] for text in told["totals"]["statements"]]
+        assert kinds == ["SET", "SET", "SET", "MERGE", "RESET", "RESET", "RESET"]
+        assert {source["capture"].split()[0] for source in told["totals"]["sources"]} == {"WAL"}
         assert "its touched groups" not in str(told["totals"]["operators"])  # they are brought forward
 
         shop.sql("update orders set amount = amount + 1 where id <= 2", "delete from orders where id = 5")
