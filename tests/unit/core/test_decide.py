@@ -16,6 +16,8 @@ from dbt_trickle.errors import TrickleError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.plan.decide import Facts, decide
 
+README = Path(__file__).parents[3] / "README.md"
+MOVED = {"shop.orders": {"version": 8}}
 NOTHING_TOLD = ("full_refresh", True)
 CASES = yaml.safe_load((Path(__file__).parent / "fixtures" / "decisions.yml").read_text(encoding="utf-8"))
 
@@ -87,3 +89,46 @@ def test_what_is_skipped_is_skipped_whatever_the_warehouse_would_tell() -> None:
             seen.add(before)
             assert outcome(replace(known, **{name: value}, unversioned=("a file",))) == before, case
     assert seen == {("SKIP", "NOTHING"), ("error", "TRK-106")}
+
+
+# Words of each row of the README's table that decide() answers, what makes it apply, and the answer.
+ROWS: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
+    ("`--empty` or `--sample`", {"facts": {"sampled": True}}, ("SKIP", "PLACEHOLDER")),
+    ("`status: suspended`", {"state": {"suspended_by": "USER"}}, ("SKIP", "NOTHING")),
+    ("it does not exist yet", {"facts": {"public_is_ours": False}}, ("FULL", "LOAD")),
+    (
+        "its query or its layout changed, and",
+        {"facts": {"fingerprint": "new"}, "config": {"on_configuration_change": "continue"}},
+        ("SKIP", "NOTHING"),
+    ),
+    (
+        "suspended after three failures",
+        {"state": {"suspended_by": "ERRORS"}, "facts": {"fingerprint": "old"}},
+        ("SKIP", "NOTHING"),
+    ),
+    ("its storage is gone", {"facts": {"previous_storage_missing": True}}, ("REINITIALIZE", "LOAD")),
+    ("its query or its layout changed |", {"facts": {"fingerprint": "new"}}, ("ALTER", "LOAD")),
+    ("a refresh found", {"state": {"needs_reinit": True, "reinit_reason": "so"}}, ("REINITIALIZE", "LOAD")),
+    ("somebody else wrote", {"facts": {"storage_touched": "somebody"}}, ("REINITIALIZE", "LOAD")),
+    ("`--full-refresh`", {"facts": {"full_refresh": True}}, ("FULL", "OVERWRITE")),
+    ("no source moved", {}, ("NO_DATA", "NOTHING")),
+    ("`refresh_mode: full`", {"config": {"refresh_mode": "full"}, "frontier": MOVED}, ("FULL", "OVERWRITE")),
+    ("what changed can be worked out", {"frontier": MOVED}, ("DIFFERENTIAL", "DELTA")),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ROWS)), ids=[row[0] for row in ROWS])
+def test_the_rows_of_the_readme_apply_in_its_order(number: int) -> None:
+    """Each with whatever of the rows below it can hold at the same time."""
+    merged: dict[str, Any] = {}
+    for _, applies, _ in reversed(ROWS[number:]):
+        if applies.get("frontier") is None or number >= len(ROWS) - 2:
+            for part, given in applies.items():
+                merged[part] = {**merged.get(part, {}), **given}
+    assert outcome(facts_of(merged)) == ROWS[number][2]
+
+
+def test_the_readme_has_the_rows() -> None:
+    table = README.read_text(encoding="utf-8").split("## How a refresh is decided")[1]
+    places = [table.index(f"| {words}") for words, _, _ in ROWS]
+    assert places == sorted(places)
