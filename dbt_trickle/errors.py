@@ -12,6 +12,8 @@ Exception
 
 from __future__ import annotations
 
+import re
+
 
 class TrickleError(Exception):
     """A problem the user can act on: what it is about, why it happened, what to do."""
@@ -60,3 +62,18 @@ class TrickleBug(Exception):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"[TRK-900] {what} (this is a bug in dbt-trickle; please report it)")
+
+
+# Statements of ours raise these themselves, where only the rows tell.
+_REMEDIES = {
+    "TRK-310": "Nothing was changed. `dbt run --full-refresh` on that model loads it anew; `trickle verify` tells "
+    "whether others are concerned.",
+    "TRK-311": "Name a `primary_key` that tells the rows apart, or leave it out: then rows are compared as a whole.",
+}
+_RAISED = re.compile(rf"\[({'|'.join(_REMEDIES)})\] (.*?)\.?(?: SQLSTATE: \w+)?(?:\n|$)")
+
+
+def raised_in_sql(said: str) -> WarehouseError | None:
+    """Spark puts words of its own around what a statement raises."""
+    found = _RAISED.search(said)
+    return WarehouseError(found.group(1), found.group(2), remedy=_REMEDIES[found.group(1)]) if found else None

@@ -199,5 +199,6 @@ def _clusters(target: Target, config: StreamTableConfig) -> list[str]:
 
 
 def _stored_name(target: Target, name: str) -> str:
+    """Of an output column: others were refused before (run/columns.py)."""
     found: Mapping[str, str] = {c.name.lower(): c.stored for c in target.columns}
-    return found.get(name.lower(), name)
+    return found[name.lower()]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dbt_trickle.catalog.state import Column
-from dbt_trickle.errors import ModelError
+from dbt_trickle.errors import ConfigError, ModelError
 from dbt_trickle.names import RESERVED_PREFIX, storage_column
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
@@ -66,3 +66,23 @@ def _check(columns: tuple[Column, ...], request: Request) -> None:
                 "shows the storage itself",
                 remedy="Give it another name with AS, or use `expose: view`.",
             )
+    config = request.config
+    for key, names in (
+        ("primary_key", config.primary_key),
+        ("partition_by", config.partition_by),
+        ("liquid_clustered_by", config.liquid_clustered_by),
+    ):
+        positions(key, names, columns)
+
+
+def positions(key: str, names: Sequence[str], columns: Sequence[Column]) -> tuple[int, ...]:
+    """Where the columns that a key of the configuration names are in the output."""
+    by_name = {column.name.lower(): position for position, column in enumerate(columns)}
+    missing = [name for name in names if name.lower() not in by_name]
+    if missing:
+        raise ConfigError(
+            "TRK-108",
+            f"`{key}` names {', '.join(missing)}, which the query does not return",
+            remedy=f"Its columns are {', '.join(column.name for column in columns)}.",
+        )
+    return tuple(by_name[name.lower()] for name in names)

@@ -13,11 +13,11 @@ from dbt_trickle.apply.shape import Shape
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.aggregate.functions import same_again
 from dbt_trickle.delta.aggregate.state import Typed, stateful
-from dbt_trickle.errors import ConfigError, WarehouseError
+from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.names import placeholder, quote, setting
-from dbt_trickle.run.columns import described
+from dbt_trickle.run.columns import described, positions
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.tree import guard
@@ -66,7 +66,7 @@ class Understood:
 
 
 def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> Understood:
-    """Every obstacle is a reason for recomputing; only a key that is not there is the user's mistake.
+    """Every obstacle is a reason for recomputing.
 
     `anew`: nothing that is remembered of the query counts, because the query or what it reads is another one.
     """
@@ -84,7 +84,7 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
     at = {key: delta.read_at(version) for key, version in tables.items()}
     groups = grouped(built.tree)
     typed: tuple[Typed, ...] = ()
-    found = identity(built.tree, _positions(here.request.config.primary_key, columns))
+    found = identity(built.tree, positions("primary_key", here.request.config.primary_key, columns))
     kept, why = None, ""
     if groups is not None and found.by_groups and built.tree.child is groups:
         typed = _typed(session, groups, at, remembered)
@@ -152,18 +152,6 @@ def _schemas(
         else:
             found[key] = described(here.session, f"SELECT * FROM {delta.read_at(version)}")
     return found
-
-
-def _positions(names: Sequence[str], columns: Sequence[Column]) -> tuple[int, ...]:
-    by_name = {column.name.lower(): position for position, column in enumerate(columns)}
-    missing = [name for name in names if name.lower() not in by_name]
-    if missing:
-        raise ConfigError(
-            "TRK-108",
-            f"`primary_key` names {', '.join(missing)}, which the query does not return",
-            remedy=f"Its columns are {', '.join(column.name for column in columns)}.",
-        )
-    return tuple(by_name[name.lower()] for name in names)
 
 
 def _typed(

@@ -11,7 +11,7 @@ from dbt.adapters.spark.connections import SparkConnectionMethod
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.trickle.lost import is_lost
-from dbt_trickle.errors import TrickleError, WarehouseError
+from dbt_trickle.errors import TrickleError, WarehouseError, raised_in_sql
 
 _AWAY = (
     "What was committed is complete, and the next run goes on from there. Look at the server; `trickle doctor` tries "
@@ -59,10 +59,10 @@ class AdapterSession:
         if not self._embedded and is_lost(problem):
             self._connections.renew()
             return WarehouseError("TRK-306", f"no answer from the Spark server: {problem.msg}", remedy=_AWAY)
-        cause = problem.__cause__
-        return (
-            cause if isinstance(cause, TrickleError) else WarehouseError("TRK-301", str(problem.msg), remedy=_REFUSED)
-        )
+        cause, said = problem.__cause__, str(problem.msg)
+        if isinstance(cause, TrickleError):
+            return cause
+        return raised_in_sql(said) or WarehouseError("TRK-301", said, remedy=_REFUSED)
 
     def _aware(self, value: Any) -> Any:
         """PySpark tells times in this process's zone, a server in its session's; neither says so."""

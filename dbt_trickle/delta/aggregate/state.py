@@ -19,6 +19,7 @@ from dbt_trickle.tree.render import call_sql, state
 
 COUNT = f"{RESERVED_PREFIX}count"
 _W = quote(WEIGHT)
+TOO_FEW = "[TRK-310] more rows left a group than were in it: its stored state is not what it should be"
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,8 @@ def gone(aggregate: Stateful) -> str:
     """Whether a group has no rows any more. One that has fewer than none was never what it was taken for."""
     if not aggregate.tree.keys:
         return "false"
-    message = literal("[TRK-310] more rows left a group than were in it: its stored state is not what it should be")
     count = quote(COUNT)
-    return f"CASE WHEN {count} < 0 THEN raise_error({message}) ELSE {count} = 0 END"
+    return f"CASE WHEN {count} < 0 THEN raise_error({literal(TOO_FEW)}) ELSE {count} = 0 END"
 
 
 def _parts(aggregate: Stateful) -> list[tuple[str, Part, Call]]:

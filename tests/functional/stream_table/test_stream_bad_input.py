@@ -27,7 +27,15 @@ REFUSED: dict[str, tuple[str, tuple[str, ...]]] = {
         model(QUERY, partition_by="id", liquid_clustered_by="id"),
         ("TRK-102", "`partition_by`", "`liquid_clustered_by`"),
     ),
-    "no_such_partition": (model(QUERY, partition_by="nowhere"), ("nowhere",)),
+    "no_such_partition": (
+        model(QUERY, partition_by=["id", "nowhere"], refresh_mode="full"),
+        ("TRK-108", "`partition_by` names nowhere, which", "id, amount"),
+    ),
+    "no_such_cluster": (
+        model(QUERY, liquid_clustered_by="Nowhere", expose="table"),
+        ("TRK-108", "`liquid_clustered_by` names Nowhere, which", "id, amount"),
+    ),
+    "no_such_key": (model(QUERY, primary_key="nowhere", refresh_mode="full"), ("TRK-108", "`primary_key` names")),
     "immediate": (model(QUERY, refresh_mode="immediate"), ("TRK-104", "immediate")),
     "long_name": (model(QUERY, alias="x" * 300), ("TRK-105", "300 characters", "at most 255")),
     "slash": (model(QUERY, alias="a/b"), ("TRK-105", "'/'", "`alias`")),

@@ -85,6 +85,14 @@ def test_the_connection_is_renewed(while_fetching: bool) -> None:
     assert connections.renewed == 1
 
 
+def test_what_a_statement_of_ours_raises_has_its_own_code() -> None:
+    raised = told(Exception("[USER_RAISED_EXCEPTION] [TRK-311] two rows have the same key SQLSTATE: P0001"))
+    with pytest.raises(WarehouseError) as problem:
+        session(Connections(raised, False)).execute("MERGE INTO t")
+    assert (problem.value.code, problem.value.what) == ("TRK-311", "two rows have the same key")
+    assert "`primary_key`" in problem.value.remedy
+
+
 @pytest.mark.parametrize("while_fetching", [False, True])
 def test_what_the_server_refuses_leaves_it_as_it_is(while_fetching: bool) -> None:
     connections = Connections(told(Exception("[DIVIDE_BY_ZERO]")), while_fetching)
