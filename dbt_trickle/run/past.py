@@ -28,7 +28,7 @@ def close_rows(
     Should it live after all, its own close wins.
     """
     entries = []
-    for found in _rows_of(session, catalog_schema, invocation_id):
+    for found in _rows(session, catalog_schema, f"invocation_id = {literal(invocation_id)}"):
         if found["status"] != "RUNNING":
             continue
         if found["pgt_id"] in committed:
@@ -46,18 +46,22 @@ def close_rows(
 
 
 def after_all(session: Session, catalog_schema: str, commit: Commit, marker: Marker) -> list[store.Entry]:
-    """A run that was closed as dead had its last statement done by the server later: it has committed after all."""
+    """A run that was closed as dead had its last statement done by the server later: it has committed after all.
+
+    Its rows were closed by another run, so the journal has them under that one's name.
+    """
+    of_the_run = f"get_json_object(payload, '$.invocation_id') = {literal(marker.run)}"
     return [
         _entry({**found, **_as_committed(commit, marker), "error_message": None})
-        for found in _rows_of(session, catalog_schema, marker.run)
+        for found in _rows(session, catalog_schema, of_the_run)
         if found["pgt_id"] == marker.pgt_id and found["error_message"] == KILLED
     ]
 
 
-def _rows_of(session: Session, catalog_schema: str, invocation_id: str) -> list[dict[str, Any]]:
+def _rows(session: Session, catalog_schema: str, which: str) -> list[dict[str, Any]]:
     rows = session.query(
         f"SELECT max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
-        f"WHERE kind = {literal(tables.HISTORY)} AND invocation_id = {literal(invocation_id)} GROUP BY key"
+        f"WHERE kind = {literal(tables.HISTORY)} AND {which} GROUP BY key"
     )
     return [json.loads(row["payload"]) for row in rows]
 
