@@ -19,7 +19,7 @@ from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, passes
-from dbt_trickle.run.situation import Phases, Situation
+from dbt_trickle.run.situation import Phases, Situation, pinned_query
 from dbt_trickle.run.understand import Understood, understand
 from dbt_trickle.tree import fingerprint
 
@@ -116,10 +116,13 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
     query = sql.without_terminator(request.query)
     _require_other_sources(request, query)
     known: Frontier = dict(before.frontier) if before is not None else {}
-    pinned = run.sources.pin_query(session, query, run.meaning(session, request.hooked), known)
+    pinned = pinned_query(request, session, run, known)
     _require_deterministic(request, pinned)
     phases.lap("sources")
     stored = _stored(request, session, run, before)
+    if stored is not None and stored.behind and run.look_again(session, request.pgt_id, request.public) != before:
+        # A run that began before the other one, and closed after it, has the catalog say what was true before.
+        return _look(request, session, run, row)
     before = stored.state if stored is not None else before
     phases.lap("storage")
     here = _situation(request, session, run, row, before, pinned, phases)

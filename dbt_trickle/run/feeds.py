@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt_trickle import sql
 from dbt_trickle.capture.table import FEED_PROPERTY, TableFacts, table_facts
 from dbt_trickle.errors import ModelError
 from dbt_trickle.formats import delta
@@ -17,7 +16,7 @@ from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation, literal
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import captures
-from dbt_trickle.run.situation import Situation
+from dbt_trickle.run.situation import Situation, pinned_query
 
 
 def ready(here: Situation, decision: Decision) -> Situation:
@@ -50,9 +49,7 @@ def _switched_on(here: Situation) -> Situation:
         )
         run.sources.forget(version.table)
     before = dict(here.before.frontier) if here.before is not None else {}
-    pinned = run.sources.pin_query(
-        here.session, sql.without_terminator(request.query), run.meaning(here.session, here.request.hooked), before
-    )
+    pinned = pinned_query(request, here.session, run, before)
     facts = replace(here.facts, frontier=pinned.frontier)
     return replace(here, pinned=pinned, facts=facts, captures=captures.of(request, run, before, pinned, here.now))
 

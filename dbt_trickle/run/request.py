@@ -30,6 +30,7 @@ class Request:
     existing: str | None = None  # what has the public name now: view, table or nothing
     shown: str | None = None  # the text of that view; none: it is not known
     hooked: bool = False  # statements of the user's ran in the session before
+    variables: bool = False  # some of which set variables of the session, that the text may name
     sampled: bool = False
     full_refresh: bool = False
     docs: steps.Docs = NO_DOCS

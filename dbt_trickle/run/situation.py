@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from time import perf_counter
 
-from dbt_trickle.catalog.state import Refresh, StreamTable
+from dbt_trickle import sql
+from dbt_trickle.catalog.state import Refresh, StreamTable, Unversioned
+from dbt_trickle.formats.base import Frontier
 from dbt_trickle.plan.decide import Facts
 from dbt_trickle.run.captures import Captures
 from dbt_trickle.run.invocation import Invocation
@@ -27,6 +29,16 @@ class Phases:
         now = perf_counter()
         self.spent[phase] = self.spent.get(phase, 0) + round((now - self._last) * 1000)
         self._last = now
+
+
+def pinned_query(request: Request, session: Session, run: Invocation, known: Frontier) -> PinnedQuery:
+    query = sql.without_terminator(request.query)
+    pinned = run.sources.pin_query(session, query, run.meaning(session, request.hooked), known)
+    if not request.variables:
+        return pinned
+    # In the text they look like columns.
+    why = Unversioned("its pre_hook sets variables, whose values no source determines")
+    return replace(pinned, unversioned=(*pinned.unversioned, why))
 
 
 @dataclass(frozen=True)

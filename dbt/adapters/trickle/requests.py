@@ -14,6 +14,7 @@ from dbt_trickle.plan.steps import Constraint, Docs
 from dbt_trickle.run.request import Request
 
 Node = Mapping[str, Any]
+_VARIABLES = re.compile(r"\b(declare|set\s+var(iable)?)\b", re.IGNORECASE)
 _VIEW_TEXT = re.compile(r"^View Text: (.*?)^View ", re.DOTALL | re.MULTILINE)
 
 
@@ -63,7 +64,8 @@ def request(
         sources=_sources(node, graph),
         existing=existing,
         shown=shown,
-        hooked=bool(node["config"].get("pre-hook") or node["config"].get("pre_hook")),
+        hooked=bool(_pre_hooks(node)),
+        variables=any(_VARIABLES.search(hook) for hook in _pre_hooks(node)),
         sampled=sampled,
         full_refresh=full_refresh,
         docs=_docs(node),
@@ -77,6 +79,11 @@ def view_text(relation: Any) -> str | None:
     """What dbt-spark's cache knows of a relation, as SHOW TABLE EXTENDED told it, has a view's text in it."""
     found = _VIEW_TEXT.search(str(getattr(relation, "information", None) or ""))
     return found.group(1) if found else None
+
+
+def _pre_hooks(node: Node) -> list[str]:
+    hooks = node["config"].get("pre-hook") or node["config"].get("pre_hook") or []
+    return [str(hook.get("sql") if isinstance(hook, Mapping) else hook) for hook in hooks]
 
 
 def _given(node: Node) -> dict[str, Any]:

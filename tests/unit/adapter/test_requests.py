@@ -34,6 +34,21 @@ def asked(graph: dict[str, Any], **config: Any) -> Request:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("hook", "variables"),
+    [
+        ("declare or replace variable cutoff int default 3", True),
+        ({"sql": "SET VAR cutoff = 4", "transaction": True}, True),
+        ("insert into log values (1)", False),
+        ("set spark.sql.session.timeZone = UTC", False),
+    ],
+)
+def test_variables_that_a_hook_sets(hook: Any, variables: bool) -> None:
+    """The query may name one, and its value is no source's."""
+    request = asked(graph(), **{"pre-hook": [hook]})
+    assert (request.hooked, request.variables) == (True, variables)
+
+
 def graph(*reads: str, nodes: tuple[dict[str, Any], ...] = (), sources: tuple[dict[str, Any], ...] = ()) -> Any:
     return {
         "reads": reads,
