@@ -43,6 +43,8 @@ class TableFacts:
     table_id: str
     properties: Mapping[str, str]
     size: int  # bytes of the newest version
+    location: str = ""
+    partitions: tuple[str, ...] = ()
 
     @property
     def feed(self) -> bool:
@@ -61,7 +63,9 @@ class TableFacts:
 def table_facts(detail: Mapping[str, Any]) -> TableFacts:
     """Of a row that DESCRIBE DETAIL answers."""
     properties = {str(k): str(v) for k, v in dict(delta.nested(detail.get("properties")) or {}).items()}
-    return TableFacts(str(detail.get("id")), properties, int(detail.get("sizeInBytes") or 0))
+    partitions = tuple(str(name) for name in delta.nested(detail.get("partitionColumns")) or ())
+    size = int(detail.get("sizeInBytes") or 0)
+    return TableFacts(str(detail.get("id")), properties, size, str(detail.get("location") or ""), partitions)
 
 
 def feed_is_on(properties: Mapping[str, str]) -> bool:

@@ -1,21 +1,21 @@
 """Gathers what must be known of a source's window before its changes are read. Three statements as a rule:
 
 one when no row moved or the old version is gone (DESCRIBE HISTORY), three for the feed and the difference
-(DESCRIBE DETAIL and the old version's columns), and two more where the transaction log may be read.
+(DESCRIBE DETAIL and the old version's columns), and two more where the transaction log may be read. DESCRIBE DETAIL is
+left out where the source was asked for it when it was pinned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from dbt_trickle.capture import log
 from dbt_trickle.capture.base import Appended, CommitFacts, LogFacts, Unlogged, Window
 from dbt_trickle.capture.choose import Chosen, Mode, needs_log, unreadable
 from dbt_trickle.capture.commits import commit_facts, nothing_changed
 from dbt_trickle.capture.read import changes, disagreement
-from dbt_trickle.capture.table import table_facts
+from dbt_trickle.capture.table import TableFacts, table_facts
 from dbt_trickle.capture.transition import FEED_WRONG, LOG_WRONG
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
@@ -44,13 +44,12 @@ def gone(problem: WarehouseError) -> str | None:
     return next((reason for word, reason in _GONE.items() if word in problem.what), None)
 
 
-def gather(session: Session, window: Window, known_at: str, mode: Mode) -> LogFacts:
-    """`known_at`: when the old version was committed, as the frontier has it."""
+def gather(session: Session, window: Window, known_at: str, mode: Mode, table: TableFacts | None = None) -> LogFacts:
+    """`known_at`: when the old version was committed, as the frontier has it; `table`: where somebody has asked."""
     facts = _from_history(session, window, known_at)
     if unreadable(facts) or nothing_changed(facts.commits):
         return facts
-    detail = session.query(delta.detail(window.relation))[0]
-    table = table_facts(detail)
+    table = table or table_facts(session.query(delta.detail(window.relation))[0])
     facts = replace(facts, properties=table.properties, size=table.size)
     try:
         facts = replace(facts, old_columns=_columns_at(session, window))
@@ -60,7 +59,7 @@ def gather(session: Session, window: Window, known_at: str, mode: Mode) -> LogFa
         return replace(facts, gone=reason)
     if not needs_log(mode, facts):
         return facts
-    return replace(facts, log=_log(session, facts, str(detail["location"]), _names(detail.get("partitionColumns"))))
+    return replace(facts, log=_log(session, facts, table.location, table.partitions))
 
 
 def disagreed(session: Session, facts: LogFacts, feed: Chosen, log: Chosen) -> str:
@@ -129,7 +128,3 @@ def _log(session: Session, facts: LogFacts, location: str, partitions: Sequence[
     if isinstance(found, Unlogged) or not found.files:
         return found
     return log.as_written(facts.window, found, names_and_types(session.query(log.schema(found))))
-
-
-def _names(value: Any) -> Sequence[str]:
-    return [str(entry) for entry in delta.nested(value) or ()]

@@ -11,7 +11,9 @@ import pytest
 from dbt_trickle.capture.base import Appended, Unlogged, Window
 from dbt_trickle.capture.choose import Chosen, Mode, Refused, Why, choose
 from dbt_trickle.capture.commits import nothing_changed
+from dbt_trickle.capture.table import TableFacts
 from dbt_trickle.errors import WarehouseError
+from dbt_trickle.formats import delta
 from dbt_trickle.names import Relation
 from dbt_trickle.run.windows import gather
 
@@ -70,6 +72,14 @@ def test_a_feed_takes_three_statements() -> None:
         "DESCRIBE DETAIL `shop`.`orders`",
         "DESCRIBE QUERY SELECT * FROM `shop`.`orders` VERSION AS OF 3",
     ]
+
+
+def test_what_was_asked_when_the_source_was_pinned_is_not_asked_again() -> None:
+    table = Table(*[UPDATE] * 6, **FEED)
+    known = TableFacts("id", FEED, 10)
+    facts = gather(table, WINDOW, delta.instant(at(3)), "auto", known)
+    assert [text.split()[1] for text in table.asked] == ["HISTORY", "QUERY"]
+    assert (facts.properties, facts.size) == (FEED, 10)
 
 
 def test_where_no_row_moved_one_statement_tells_it() -> None:
