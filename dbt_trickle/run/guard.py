@@ -32,6 +32,7 @@ class Storage:
     state: StreamTable
     missing: bool = False
     foreign: Commit | None = None
+    behind: bool = False  # another run has committed to it since
 
     @property
     def touched(self) -> str:
@@ -85,7 +86,13 @@ def look(session: Session, state: StreamTable, listed: Listed) -> Storage:
         return Storage(state, foreign=foreign)
     newest = commits[0]
     at = listed.get(newest.version, newest.committed_at)
-    return Storage(replace(state, storage_path=path, seen_version=newest.version, seen_at=at))
+    seen = replace(state, storage_path=path, seen_version=newest.version, seen_at=at)
+    return Storage(seen, behind=_newest_batch(commits, state.pgt_id) > state.batch)
+
+
+def _newest_batch(commits: Sequence[Commit], pgt_id: int) -> int:
+    markers = (commit.marker for commit in commits)
+    return next((marker.batch for marker in markers if marker is not None and marker.pgt_id == pgt_id), 0)
 
 
 def path_of(session: Session, storage: Relation) -> str:

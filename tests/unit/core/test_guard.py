@@ -32,7 +32,7 @@ STATE = StreamTable(
 
 
 def ours(version: int, action: str = "FULL", number: int = 5) -> dict[str, Any]:
-    marker = Marker(number, version, 1, action, "", "f", {}, "t", "run", 0)
+    marker = Marker(number, version - 1, 1, action, "", "f", {}, "t", "run", 0)
     return {**other(version, "WRITE"), "userMetadata": marker.to_json()}
 
 
@@ -153,3 +153,11 @@ def test_times_that_the_listing_tells_otherwise_than_the_history_are_remembered_
     found = look(warehouse, replace(STATE, seen_at="another"))
     assert found.state == STATE
     assert len(warehouse.asked) == 2
+
+
+def test_the_catalog_may_be_behind() -> None:
+    """Of two runs the one that closed last had begun first: the batch of the other one is not in the catalog."""
+    assert look(Warehouse(ours(3), ours(4))).behind
+    assert look(Warehouse(ours(3), ours(4), other(5, "OPTIMIZE"))).behind
+    for commits in ([ours(3)], [ours(3), other(4, "OPTIMIZE")], [ours(3), other(4, "WRITE")], [other(9, "OPTIMIZE")]):
+        assert not look(Warehouse(*commits)).behind
