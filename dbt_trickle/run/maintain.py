@@ -26,10 +26,12 @@ from dbt_trickle.run.session import Session, is_conflict, passes
 EVERY = 100
 JOURNAL = "journal"
 MARGIN = timedelta(hours=1)  # between the warehouse's clock and this one
-# Files in between are left alone, or each OPTIMIZE would write anew whatever is below a gigabyte, Delta's default.
-FILE_SIZES = {
+# The first two: files in between are left alone, or each OPTIMIZE would write anew whatever is below a gigabyte, as is
+# Delta's default. The last: a VACUUM lists a table's few folders in so many tasks, by default 10 000.
+SETTINGS = {
     "spark.databricks.delta.optimize.minFileSize": 32 * 1024 * 1024,
     "spark.databricks.delta.optimize.maxFileSize": 128 * 1024 * 1024,
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": 32,
 }
 
 
@@ -110,19 +112,11 @@ def _compact(settings: ProjectSettings, session: Session) -> None:
 
 
 def _optimize(table: Relation, session: Session) -> None:
-    """With the session's settings as they were, whatever happens: the user's last hooks may run in it."""
-    before = {key: str(session.query(f"SET {key}")[0]["value"]) for key in FILE_SIZES}
-    try:
-        for key, size in FILE_SIZES.items():
-            session.execute(setting(key, str(size)))
-        session.execute(f"OPTIMIZE {table.sql}")
-    finally:
-        for key, value in before.items():
-            session.execute(f"RESET {key}" if value == "<undefined>" else setting(key, value))
+    _tidy(session, f"OPTIMIZE {table.sql}")
 
 
 def _vacuum(table: Relation, session: Session) -> None:
-    session.execute(f"VACUUM {table.sql}")
+    _tidy(session, f"VACUUM {table.sql}")
 
 
 def _vacuum_unless_held(run: Ended, state: StreamTable, session: Session) -> None:
@@ -139,6 +133,18 @@ def _is_held(session: Session, run: Ended, state: StreamTable) -> bool:
     kept = retention(properties)
     oldest = min(datetime.fromisoformat(version.committed_at) for version in standing)
     return kept is None or datetime.fromisoformat(run.now) - oldest >= kept.files - MARGIN
+
+
+def _tidy(session: Session, statement: str) -> None:
+    """With the session's settings as they were afterwards, whatever happens: they may be somebody else's."""
+    before = {key: str(session.query(f"SET {key}")[0]["value"]) for key in SETTINGS}
+    try:
+        for key, value in SETTINGS.items():
+            session.execute(setting(key, str(value)))
+        session.execute(statement)
+    finally:
+        for key, was in before.items():
+            session.execute(f"RESET {key}" if was == "<undefined>" else setting(key, was))
 
 
 def _tell(run: Ended, task: Task, problem: TrickleError) -> None:

@@ -34,7 +34,7 @@ class Warehouse:
         self.word, self.problem, self.properties = word, problem, properties or {}
         self.sent: list[str] = []
         self.done: list[str] = []
-        self.settings = dict.fromkeys(maintain.FILE_SIZES, "1073741824")
+        self.settings = dict.fromkeys(maintain.SETTINGS, "1073741824")
 
     def execute(self, sql: str) -> None:
         self.sent.append(sql)
@@ -117,7 +117,7 @@ def test_a_storage_is_optimized_in_files_of_a_bounded_size() -> None:
     class Watching(Warehouse):
         def execute(self, sql: str) -> None:
             if sql.startswith("OPTIMIZE"):
-                assert self.settings == {key: str(size) for key, size in maintain.FILE_SIZES.items()}
+                assert self.settings == {key: str(size) for key, size in maintain.SETTINGS.items()}
             super().execute(sql)
 
     warehouse = Watching()
