@@ -11,6 +11,7 @@ from dbt_trickle.errors import ConfigError, TrickleBug
 
 RESERVED_PREFIX = "__pgt_"
 LONGEST_IDENTIFIER = 255
+LONGEST_SCHEMA = 128  # in Hive's metastore; others take more
 # What a Delta column may not be called without column mapping.
 UNSTORABLE = frozenset(" ,;{}()\n\t=")
 _IN_A_NAME = re.compile("[A-Za-z0-9_]")
@@ -84,29 +85,27 @@ _NUMBER = re.compile(r"\d+(e\d+)?(l|s|y|f|d|bd)?", re.IGNORECASE)
 
 def check_public_name(relation: Relation, model: str) -> None:
     """Refuse here what Spark's session catalog would refuse only when all rows have been computed."""
-    for part in relation.parts:
-        if _NUMBER.fullmatch(part):
-            raise ConfigError(
-                "TRK-105",
-                f"the name {part!r} is a number to Spark wherever it is not quoted, and dbt does not quote it",
-                model=model,
-                remedy="Set an `alias` or `schema` that is none.",
-            )
-        if len(part) > LONGEST_IDENTIFIER:
-            raise ConfigError(
-                "TRK-105",
-                f"the name {part[:40]}… has {len(part)} characters",
-                model=model,
-                remedy=f"Use a name or alias of at most {LONGEST_IDENTIFIER} characters.",
-            )
-        bad = next((c for c in part if not _IN_A_NAME.match(c)), None)
-        if bad is not None:
-            raise ConfigError(
-                "TRK-105",
-                f"the name {part!r} contains {bad!r}, and Spark's catalog takes letters (a–z), digits and _ only",
-                model=model,
-                remedy="Set an `alias` or `schema` without it.",
-            )
+    longest = [("a `schema`", LONGEST_SCHEMA)] * (len(relation.parts) - 1) + [("an `alias`", LONGEST_IDENTIFIER)]
+    for part, (what, most) in zip(relation.parts, longest, strict=True):
+        if problem := _problem_of(part, most):
+            remedy = f"Set {what} of at most {most} letters (a–z), digits and _ that is no number."
+            raise ConfigError("TRK-105", f"the name {problem}", model=model, remedy=remedy)
+
+
+def check_schema(schema: str, whose: str) -> None:
+    """The same of a schema that is to be created. `whose`: where its name is set."""
+    if problem := _problem_of(schema, LONGEST_SCHEMA):
+        remedy = f"Set it to at most {LONGEST_SCHEMA} letters (a–z), digits and _ that are no number."
+        raise ConfigError("TRK-105", f"{whose}: the name {problem}", remedy=remedy)
+
+
+def _problem_of(name: str, longest: int) -> str:
+    if _NUMBER.fullmatch(name):
+        return f"{name!r} is a number to Spark wherever it is not quoted, and dbt does not quote it"
+    if len(name) > longest:
+        return f"{name[:40]}… has {len(name)} characters"
+    bad = next((c for c in name if not _IN_A_NAME.match(c)), None)
+    return f"{name!r} contains {bad!r}, and Spark's catalog takes letters (a–z), digits and _ only" if bad else ""
 
 
 def pgt_id(unique_id: str, public: Relation) -> int:

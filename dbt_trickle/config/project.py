@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from dbt_trickle import names
 from dbt_trickle.config.checks import unknown
 from dbt_trickle.errors import ConfigError
 
@@ -63,4 +64,6 @@ def _setting(name: str, key: str, value: Any, kind: type) -> Any:
         allowed = "a whole number"
     if allowed:
         raise ConfigError("TRK-103", f"variable `{name}` is {value!r}", remedy=f"Allowed: {allowed}.")
+    if key in ("catalog_schema", "change_schema"):
+        names.check_schema(value, f"variable `{name}`")
     return value

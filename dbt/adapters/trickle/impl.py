@@ -11,6 +11,7 @@ from typing import Any
 
 from dbt.adapters.base import available
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.connections import SparkConnectionMethod
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
@@ -146,6 +147,15 @@ class TrickleAdapter(SparkAdapter):
         """--empty or --sample. Asked here, because Jinja's `flags` do not have the second one."""
         arguments = self.config.args
         return bool(getattr(arguments, "EMPTY", False) or getattr(arguments, "SAMPLE", None))
+
+    def create_schema(self, relation: Any) -> None:
+        """dbt does so before any model runs, and the metastore would answer in words of its own."""
+        if self.config.credentials.method == SparkConnectionMethod.SESSION:
+            try:
+                names.check_schema(str(relation.schema), "a model's `schema`, or the profile's")
+            except TrickleError as problem:
+                raise DbtRuntimeError(str(problem)) from problem
+        super().create_schema(relation)
 
     # --- dbt's hooks ---------------------------------------------------------------------------
 

@@ -56,6 +56,9 @@ def metastore(home: Path) -> dict[str, str]:
         # Without it DataNucleus takes H2's own INFORMATION_SCHEMA.ROLES for Hive's table ROLES.
         prefix + "datanucleus.mapping.Schema": "PUBLIC",
         prefix + "hive.metastore.schema.verification": "false",
+        # What the metastore refuses it asks itself ten times, two seconds apart: a comment of more than 256 characters
+        # on a view's column, which Spark then keeps in another place, cost each such view twenty seconds.
+        prefix + "hive.hmshandler.retry.interval": "200ms",
     }
 
 

@@ -159,6 +159,16 @@ def test_wrong_variables(variables: dict[str, Any], told: str) -> None:
     assert told in str(raised.value)
 
 
+@pytest.mark.parametrize("name", ["s" * 129, "my trickle", "trickle.meta", "größe", "2024", "a`b"])
+@pytest.mark.parametrize("variable", ["trickle_catalog_schema", "trickle_change_schema"])
+def test_a_schema_of_ours_has_a_name_that_can_be_one(variable: str, name: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        config.settings({variable: name})
+    assert raised.value.code == "TRK-105"
+    assert f"variable `{variable}`" in str(raised.value)
+    assert "at most 128 letters" in str(raised.value)
+
+
 def test_a_schedule_below_the_minimum_is_refused() -> None:
     with pytest.raises(ConfigError, match="below the project's minimum of 60 s"):
         config.check_schedule(StreamTableConfig(schedule="30s"), config.ProjectSettings(), "shop.totals")

@@ -53,6 +53,12 @@ def test_names_that_spark_would_garble_are_refused(name: str) -> None:
     assert raised.value.code == "TRK-105"
 
 
+def test_a_schema_is_shorter_than_a_name() -> None:
+    names.check_public_name(Relation.of("s" * 128, "n" * 255), "shop.x")
+    with pytest.raises(ConfigError, match=r"TRK-105.*has 129 characters[\s\S]*`schema` of at most 128"):
+        names.check_public_name(Relation.of("s" * 129, "s" * 129), "shop.x")
+
+
 @pytest.mark.parametrize("name", ["_2024", "2024_orders", "d1", "1st", "e4"])
 def test_names_that_only_begin_like_a_number_are_names(name: str) -> None:
     names.check_public_name(Relation.of("shop", name), "shop.x")
