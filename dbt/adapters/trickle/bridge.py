@@ -117,6 +117,9 @@ class Project:
 
     def request(self, model: Model) -> Request:
         """What dbt would ask of the engine for it now."""
+        from dbt.adapters.factory import FACTORY
+        from dbt.context.providers import generate_runtime_macro_context
+
         from dbt.adapters.trickle import requests
 
         manifest = self._parse()
@@ -128,9 +131,13 @@ class Project:
             )
         manifest.build_flat_graph()
         node = manifest.flat_graph["nodes"][model.unique_id]
+        # dbt's own commands do this; to look for a relation is a macro already, which asks for the adapter by its type.
+        FACTORY.adapters[self._adapter.type()] = self._adapter
+        self._adapter.set_macro_resolver(manifest)
+        self._adapter.set_macro_context_generator(generate_runtime_macro_context)
         with _user_errors(), self._adapter.connection_named("trickle"):
             existing = self._adapter.get_relation(None, model.public.schema, model.public.identifier)
-            query = self._query(manifest, node)
+            query = self._query(node)
         return requests.request(
             node,
             query,
@@ -144,15 +151,11 @@ class Project:
             settings=self.settings,
         )
 
-    def _query(self, manifest: Any, node: Any) -> str:
+    def _query(self, node: Any) -> str:
         """As the materialization makes it: with a contract, inside of the contract's columns."""
-        from dbt.context.providers import generate_runtime_macro_context
-
         compiled = str(node["compiled_code"])
         if not (node["config"].get("contract") or {}).get("enforced"):
             return compiled
-        self._adapter.set_macro_resolver(manifest)
-        self._adapter.set_macro_context_generator(generate_runtime_macro_context)
         own, sql = {"model": node}, {"sql": compiled}
         return str(self._adapter.execute_macro("get_select_subquery", context_override=own, kwargs=sql))
 

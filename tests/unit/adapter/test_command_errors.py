@@ -140,7 +140,7 @@ def test_what_the_project_has_beside_stream_tables(tmp_path: Path) -> None:
 
 
 WRITES = [("drop", "one"), ("repair", "--apply"), ("suspend", "one"), ("resume", "one"), ("refresh", "one")]
-READS = [("status",), ("history", "one"), ("explain", "one"), ("verify",), ("health",), ("repair",)]
+READS = [("status",), ("repair",)]
 
 
 @pytest.mark.parametrize("arguments", [*WRITES, *READS], ids=" ".join)
@@ -176,6 +176,22 @@ def test_dbt_ended_before_it_came_to_a_model(tmp_path: Path, monkeypatch: pytest
     problem = refused(tmp_path, "refresh", "one")
     assert (problem.code, problem.what) == ("TRK-412", "dbt could not run: the disk is full")
     assert problem.remedy
+
+
+def test_explain_looks_for_the_relation_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the connection of its own process, which no command of dbt's has prepared: up to where Spark is needed."""
+    Project.create(tmp_path, SESSION, MODEL)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no_java"))
+    real = bridge.Project._dbt
+
+    def compiled(self: bridge.Project, *arguments: str, manifest: Any = None) -> Any:
+        if "compile" not in arguments:
+            return real(self, *arguments, manifest=manifest)
+        return SimpleNamespace(success=True)
+
+    monkeypatch.setattr(bridge.Project, "_dbt", compiled)
+    problem = refused(tmp_path, "explain", "one")
+    assert problem.code == "TRK-401", problem
 
 
 def test_two_models_of_one_name(tmp_path: Path) -> None:
