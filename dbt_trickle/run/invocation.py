@@ -16,7 +16,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.run import guard, maintain, past, recover
+from dbt_trickle.run import guard, maintain, past, recover, retry
 from dbt_trickle.run.session import Session, is_missing, meaning
 from dbt_trickle.run.sources import Sources
 
@@ -252,7 +252,7 @@ class Invocation:
         if self._catalog.version == tables.SCHEMA_VERSION:
             return
         for statement in tables.create_statements(self.settings.catalog_schema, self.settings.change_schema):
-            recover.despite_others(session, statement)
+            retry.despite_others(session, statement, self.invocation_id, self.wait)
         if 0 < self._catalog.version < tables.SCHEMA_VERSION:
             for statement in tables.upgrade_statements(self.settings.catalog_schema):
                 session.execute(statement)

@@ -14,7 +14,7 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation, literal
 from dbt_trickle.run import guard, retire
-from dbt_trickle.run.session import Session, is_conflict, is_missing, is_not_versioned
+from dbt_trickle.run.session import Session, is_missing, is_not_versioned
 
 HISTORY_DEPTH = 50
 
@@ -148,16 +148,6 @@ def is_ours(session: Session, table: Relation, number: int) -> bool:
     """A table's properties come with its rows. Its history does not tell: it outlives a CREATE OR REPLACE."""
     rows = session.query(f"SHOW TBLPROPERTIES {table.sql}")
     return any((row["key"], row["value"]) == ("trickle.pgt_id", str(number)) for row in rows)
-
-
-def despite_others(session: Session, statement: str) -> None:
-    """IF NOT EXISTS looks and then creates: of two processes at once one may fail in between, and only once."""
-    try:
-        session.execute(statement)
-    except WarehouseError as problem:
-        if not is_conflict(problem):
-            raise
-        session.execute(statement)
 
 
 def generations(session: Session, change_schema: str, pgt_id: int) -> dict[int, Relation]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from zlib import crc32
 
-from dbt_trickle.errors import TrickleError
-from dbt_trickle.run.session import is_busy, is_conflict, is_lost
+from dbt_trickle.errors import TrickleBug, TrickleError, WarehouseError
+from dbt_trickle.run.session import Session, is_busy, is_conflict, is_lost
 
 
 @dataclass(frozen=True)
@@ -48,3 +50,17 @@ def _kind(problem: TrickleError) -> Backoff | None:
     if is_conflict(problem):
         return CONFLICT
     return AWAY if is_lost(problem) or is_busy(problem) else None
+
+
+def despite_others(session: Session, statement: str, who: str, wait: Callable[[float], bool]) -> None:
+    """IF NOT EXISTS looks and then creates: of two processes at once one may fail in between, and again until what
+    the other one creates is there.
+    """
+    for failures in count(1):
+        try:
+            return session.execute(statement)
+        except WarehouseError as problem:
+            seconds = pause(problem, failures, who) if is_conflict(problem) else None
+            if seconds is None or not wait(seconds):
+                raise
+    raise TrickleBug("counting came to an end")

@@ -263,3 +263,31 @@ def test_to_load_it_anew_may_be_forbidden(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ModelError, match=r"TRK-203.*an old version cannot be read"):
         attempts.refreshed(monkeypatch)
     assert len(attempts.requests) == 1
+
+
+def test_what_another_run_is_just_creating_is_waited_for() -> None:
+    created = WarehouseError("TRK-301", "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] Cannot create table")
+
+    class Beaten:
+        def __init__(self, *problems: WarehouseError) -> None:
+            self.problems = list(problems)
+
+        def execute(self, sql: str) -> None:
+            if self.problems:
+                raise self.problems.pop()
+
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            raise AssertionError(sql)
+
+    waited: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waited.append(seconds)
+        return True
+
+    retry.despite_others(Beaten(created, created), "CREATE TABLE IF NOT EXISTS a", "run", wait)
+    assert len(waited) == 2
+    for problems in ([created] * CONFLICT.attempts, [WRONG], [LOST]):
+        with pytest.raises(WarehouseError):
+            retry.despite_others(Beaten(*problems), "CREATE TABLE IF NOT EXISTS a", "run", wait)
+    assert len(waited) == 2 + CONFLICT.attempts - 1, "what does not pass is told at once"
