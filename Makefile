@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Installed from the lock; rewritten whenever the lock or the project's metadata change.
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test soak check fast lock clean format update-fixtures
+.PHONY: demo test soak bench check fast lock clean format update-fixtures
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -41,8 +41,13 @@ $(TESTS): $(STAMP)
 	@log=$$(mktemp); start=$$(date +%s); status=0; $(BIN)/pytest -q $@ >$$log 2>&1 || status=$$?; \
 	echo "== $@ ($$(($$(date +%s) - start)) s)"; cat $$log; rm $$log; exit $$status
 
-soak: $(STAMP)  ## crashes, kills and racing readers, many more of them than `make test` has time for
-	TRICKLE_KILLS=50 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 $(BIN)/pytest -q -s tests/faults
+soak: $(STAMP)  ## crashes, kills, random changes and racing readers, many more than `make test` has time for
+	TRICKLE_KILLS=200 TRICKLE_SOAK_STEPS=25 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 \
+	  $(BIN)/pytest -q -s tests/faults
+
+# Names of scenarios in SCENARIOS, all of them without; NOTE is kept with the figures.
+bench: $(STAMP)  ## measures what refreshes cost, beside full ones; writes benchmarks/results
+	$(BIN)/python -m benchmarks.run --note "$(NOTE)" $(SCENARIOS)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -51,6 +56,7 @@ format: $(STAMP)
 update-fixtures: $(STAMP)  ## writes down what the code does now: read the difference before you commit it
 	$(BIN)/python tests/unit/core/tree_cases.py
 	$(BIN)/python tests/source_events.py
+	$(BIN)/python tests/statement_counts.py
 
 lock: $(STAMP)  ## resolve the newest allowed versions for every supported Python into the lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-emit-index-url \

@@ -1,0 +1,1 @@
+"""One question about cost per file."""

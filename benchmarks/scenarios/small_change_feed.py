@@ -1,0 +1,22 @@
+"""A hundred rows that changed, captured by the source's change feed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.engine import Bench
+from benchmarks.report import Result
+from benchmarks.scenarios.small_change import QUERIES, Plan, all_of
+
+TITLE = "100 rows of a large source changed, captured by its change feed"
+ABOUT = """
+40 rows are updated, 30 deleted and 30 inserted, by three commits, scattered over all files of the source. Then each
+stream table is refreshed by an invocation of its own; the figure is the median from its opening to its close. The
+groups are a tenth as many as the source's rows.
+"""
+
+
+def measure(bench: Bench, quick: bool) -> tuple[Result, dict[str, Any]]:
+    plan = Plan("feed", (10_000, 20_000) if quick else (1_000_000, 10_000_000), tuple(QUERIES), 2 if quick else 5)
+    rows, tables = all_of(bench, [plan])
+    return Result("small_change_feed", TITLE, ABOUT, rows, tables), {"rows": plan.sizes, "runs": plan.rounds}

@@ -1,0 +1,152 @@
+"""How many statements and commits each action takes: measured for the test, and written as a table of the docs.
+
+python tests/statement_counts.py    measures on a Spark of its own, and writes both down
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import quick_spark
+import yaml
+from engine_world import embedded_sessions
+
+from benchmarks.engine import Engine, Run
+from benchmarks.measure import Recorder, label
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.run.request import Request
+from dbt_trickle.run.session import Session
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "tests" / "functional" / "engine" / "statement_counts.yml"
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- statements: make update-fixtures -->", "<!-- end of statements -->"
+HEADER = """# Statements and commits of a run of one stream table (but where more are named), from its opening to its
+# close. Written by `make update-fixtures`; docs/performance.md shows them.
+"""
+# `settings`: SET and RESET, which only the session sees.
+COLUMNS = ("open", "refresh", "close", "statements", "settings", "commits")
+FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
+Counts = dict[str, dict[str, int]]
+
+
+def engine(connect: Callable[[], Session], warehouse: Path) -> Engine:
+    settings = ProjectSettings(catalog_schema="counted_catalog", change_schema="counted_changes")
+    return Engine(Recorder(connect()), settings, warehouse, schema="counted")
+
+
+def counted(by: Engine) -> Counts:
+    """Every action once, in an order in which each finds what it needs."""
+    at, session = by.schema, by.session.inner
+    for statement in (
+        f"create schema {at}",
+        f"create table {at}.orders (id int, region string, amount bigint) {FEED}",
+        *(f"create table {at}.{name} (id int, region string, amount bigint)" for name in ("added", "compared")),
+        *(
+            f"insert into {at}.{name} values (1, 'north', 10), (2, 'north', 5), (3, 'south', 7)"
+            for name in ("orders", "added", "compared")
+        ),
+    ):
+        session.execute(statement)
+    made = {name: by.request(name, query.format(at=at), **config) for name, (query, config) in STREAM_TABLES.items()}
+    others = [made[name] for name in made if name not in ("rows", "sums")]
+    found: Counts = {}
+
+    def note(case: str, *requests: Request, action: str, says: tuple[str, ...] = ()) -> None:
+        run = by.run(*requests)
+        for outcome in run.outcomes:
+            told = outcome.refresh.action, outcome.refresh.reason
+            if told[0] != action or not all(text in told[1] for text in says):
+                raise AssertionError(f"{case}: {told}")
+        found[case] = counts(run)
+
+    note("the first of all: the catalog is created, too", made["rows"], action="FULL")
+    note("create", made["sums"], action="FULL")
+    by.run(*others)
+    note("no change", made["rows"], action="NO_DATA")
+    note("no change of seven over three sources", *made.values(), action="NO_DATA")
+    for statement in (
+        f"insert into {at}.added values (4, 'east', 1)",
+        *(f"delete from {at}.{name} where id = 1" for name in ("orders", "compared")),
+        *(f"update {at}.{name} set amount = 6 where id = 2" for name in ("orders", "compared")),
+    ):
+        session.execute(statement)
+    for name, (capture, says) in DIFFERENTIAL.items():
+        note(f"differential by {capture}: {says}", made[name], action="DIFFERENTIAL", says=(f" by {capture} (", says))
+    note("full", made["recomputed"], action="FULL")
+    note("full, asked for (`--full-refresh`)", replace(made["rows"], full_refresh=True), action="FULL")
+    changed = by.request("rows", STREAM_TABLES["rows"][0].format(at=at).replace("> 3", "> 4"))
+    note("alter: the query changed", changed, action="ALTER")
+    storage = by.run(made["keyed"]).outcomes[0].state
+    if storage is None:
+        raise AssertionError("a stream table without a state")
+    session.execute(f"delete from {storage.storage.sql} where true")
+    note("reinitialize: somebody else has written to its storage", made["keyed"], action="REINITIALIZE")
+    note("skip: suspended", by.request("sums", made["sums"].query, status="suspended"), action="SKIP")
+    return found
+
+
+_DIFFERENTIAL: dict[str, Any] = {"max_change_ratio": 1.0}  # of three rows, one is many
+STREAM_TABLES: dict[str, tuple[str, dict[str, Any]]] = {
+    "rows": ("select id, amount from {at}.orders where amount > 3", _DIFFERENTIAL),
+    "keyed": ("select id, amount from {at}.orders where amount > 3", {"primary_key": ("id",), **_DIFFERENTIAL}),
+    "sums": ("select region, sum(amount) as total, count(*) as n from {at}.orders group by region", _DIFFERENTIAL),
+    "extremes": ("select region, min(amount) as low, count(*) as n from {at}.orders group by region", _DIFFERENTIAL),
+    "appended": ("select id, amount from {at}.added where amount > 0", _DIFFERENTIAL),
+    "difference": ("select id, amount from {at}.compared where amount > 3", {"primary_key": ("id",), **_DIFFERENTIAL}),
+    "recomputed": ("select id, amount from {at}.orders where amount > 3", {"refresh_mode": "full"}),
+}
+# How it is captured, and what its history says of how it was done.
+DIFFERENTIAL = {
+    "rows": ("feed", "rows merged by what they hold"),
+    "keyed": ("feed", "rows merged by their key"),
+    "sums": ("feed", "groups brought forward from their stored state"),
+    "extremes": ("feed", "touched groups computed anew"),
+    "appended": ("log", "rows appended"),
+    "difference": ("difference", "rows merged by their key"),
+}
+
+
+def counts(run: Run) -> dict[str, int]:
+    parts = {name: sum(len(part.statements) for part in run.parts if part.name == name) for name in COLUMNS[:3]}
+    settings = sum(each.sql.startswith(("SET ", "RESET ")) for _, each in run.statements)
+    return {**parts, "statements": len(run.statements), "settings": settings, "commits": run.commits}
+
+
+def load() -> Counts:
+    return yaml.safe_load(DATA.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def table(found: Counts) -> str:
+    lines = [("", *COLUMNS), ("---",) * (1 + len(COLUMNS))]
+    lines += [(case, *(str(row[name]) for name in COLUMNS)) for case, row in found.items()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def page(text: str, found: Counts) -> str:
+    """The page with its table."""
+    before, _, rest = text.partition(BEGIN)
+    return f"{before}{BEGIN}\n{table(found)}\n{END}{rest.partition(END)[2]}"
+
+
+def told(by: Engine) -> str:
+    """What was asked, a line each: for whoever wants to know what a count is made of."""
+    return "\n".join(label(each.sql, 110) for each in by.session.statements)
+
+
+def update() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        parameters = {"spark.sql.catalogImplementation": "in-memory", **quick_spark.SETTINGS}
+        connect = embedded_sessions({"method": "session", "home": home, "server_side_parameters": parameters})
+        found = counted(engine(connect, Path(home) / "warehouse"))
+    text = yaml.safe_dump(found, sort_keys=False, width=200, default_flow_style=None)
+    DATA.write_text(HEADER + text, encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    update()
