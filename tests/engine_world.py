@@ -1,4 +1,4 @@
-"""The engine driven without dbt, over sessions that can die: a crash costs a second, not a JVM's start."""
+"""The engine driven without dbt: a run costs a second, not a process's start."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import itertools
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from types import SimpleNamespace
 from typing import Any
 
 from dbt.adapters.trickle import embedded
 from dbt.adapters.trickle.credentials import TrickleCredentials
 from dbt.adapters.trickle.problems import message_of
-from dbt.adapters.trickle.statements import writes
+from dbt.adapters.trickle.requests import view_text
 from dbt_trickle import names
 from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import StreamTable
@@ -28,10 +29,6 @@ from dbt_trickle.run.session import Session
 
 Rows = Counter[tuple[Any, ...]]
 _numbers = itertools.count(1)
-
-
-class Death(BaseException):
-    """kill -9: no handler may see it, and nothing is executed after it."""
 
 
 class SparkEngineSession:
@@ -55,37 +52,6 @@ class SparkEngineSession:
             raise WarehouseError("TRK-301", message_of(problem)) from problem
 
 
-@dataclass
-class Mortal:
-    """Dies when it has executed `life` statements that count; everything after that is death as well.
-
-    What only reads, and a SET, leaves the warehouse as it was: to die before or after it is to die at
-    the same moment. `every` counts those, too.
-    """
-
-    inner: Session
-    life: int | None = None
-    every: bool = False
-    executed: list[str] = field(default_factory=list)
-    dead: bool = False
-
-    def execute(self, sql: str) -> None:
-        self._step(self.inner.execute, sql)
-
-    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        return self._step(self.inner.query, sql)
-
-    def _step(self, run: Callable[[str], Any], sql: str) -> Any:
-        counts = self.every or writes(sql)
-        if self.dead or (counts and self.life is not None and len(self.executed) >= self.life):
-            self.dead = True
-            raise Death(sql)
-        answer = run(sql)
-        if counts:
-            self.executed.append(sql)
-        return answer
-
-
 def without_hidden(rows: Iterable[Mapping[str, Any]]) -> Rows:
     """What a query gives; a table that is exposed has columns of its own behind them."""
     return Counter(tuple(v for k, v in row.items() if not k.startswith(names.RESERVED_PREFIX)) for row in rows)
@@ -102,35 +68,50 @@ class World:
     connect: Callable[[], Session]
     schema: str
     settings: ProjectSettings
+    look: Callable[[], Session] | None = None  # a session for all that is no run; none: a new one each time
 
     @classmethod
-    def create(cls, connect: Callable[[], Session], settings: ProjectSettings | None = None) -> World:
+    def create(
+        cls,
+        connect: Callable[[], Session],
+        settings: ProjectSettings | None = None,
+        look: Callable[[], Session] | None = None,
+    ) -> World:
         """With a catalog of its own, or with one that others have, too: to make one costs seconds."""
         number = next(_numbers)
         own = ProjectSettings(catalog_schema=f"fault_catalog_{number}", change_schema=f"fault_changes_{number}")
-        world = cls(connect, f"fault_{number}", settings or own)
+        world = cls(connect, f"fault_{number}", settings or own, look)
         world.sql(f"CREATE SCHEMA {world.schema}")
         return world
 
+    @property
+    def looking(self) -> Session:
+        return (self.look or self.connect)()
+
     def sql(self, *statements: str) -> None:
-        session = self.connect()
+        session = self.looking
         for statement in statements:
             session.execute(statement)
 
     def rows(self, query: str) -> Rows:
-        return without_hidden(self.connect().query(query))
+        return without_hidden(self.looking.query(query))
 
     def relation(self, name: str) -> Relation:
         return Relation.of(self.schema, name)
 
     def kind_of(self, relation: Relation) -> str | None:
-        """What dbt's cache would say of the name."""
-        session = self.connect()
-        tables = session.query(f"SHOW TABLES IN {names.quote(relation.schema)}")
-        if relation.identifier not in {row["tableName"] for row in tables}:
-            return None
-        views = session.query(f"SHOW VIEWS IN {names.quote(relation.schema)}")
-        return "view" if relation.identifier in {row["viewName"] for row in views} else "table"
+        return self.as_cached([relation]).get(relation.identifier, (None, None))[0]
+
+    def as_cached(self, relations: Iterable[Relation]) -> dict[str, tuple[str, str | None]]:
+        """What dbt's cache would say of each that is there, by the statement that fills it: view or table, and the
+        view's text."""
+        pattern = names.literal("|".join(relation.identifier for relation in relations))
+        rows = self.looking.query(f"SHOW TABLE EXTENDED IN {names.quote(self.schema)} LIKE {pattern}")
+        found = {}
+        for row in rows:
+            kind = "view" if "Type: VIEW" in row["information"] else "table"
+            found[row["tableName"]] = (kind, view_text(SimpleNamespace(information=row["information"])))
+        return found
 
     def request(self, name: str, query: str, *, docs: Docs | None = None, **more: Any) -> Request:
         public, unique_id = self.relation(name), f"model.faults.{name}"
@@ -147,14 +128,20 @@ class World:
             **more,
         )
 
-    def invocation(self) -> Invocation:
-        return Invocation(str(uuid.uuid4()), self.settings, now)
+    def invocation(self, number: str | None = None, wait: Callable[[float], bool] = lambda _: True) -> Invocation:
+        return Invocation(number or str(uuid.uuid4()), self.settings, now, wait=wait)
 
     def begin(self, requests: Iterable[Request], session: Session, run: Invocation) -> list[Outcome]:
         """All of a dbt run up to its end."""
         requests = list(requests)
         run.open(session, [Planned(r.pgt_id, str(uuid.uuid4()), r.public) for r in requests])
-        return [refresh(replace(r, existing=self.kind_of(r.public)), session, run) for r in requests]
+        return [refresh(r, session, run) for r in self.with_what_is_there(requests)]
+
+    def with_what_is_there(self, requests: Iterable[Request]) -> list[Request]:
+        requests = list(requests)
+        cached = self.as_cached([request.public for request in requests])
+        there = [cached.get(request.public.identifier, (None, None)) for request in requests]
+        return [replace(r, existing=kind, shown=text) for r, (kind, text) in zip(requests, there, strict=True)]
 
     def run(self, *requests: Request, session: Session | None = None, run: Invocation | None = None) -> list[Outcome]:
         session, run = session or self.connect(), run or self.invocation()
@@ -166,13 +153,13 @@ class World:
         return self.run(request)[0].refresh.action
 
     def states(self) -> dict[int, StreamTable]:
-        rows = self.connect().query(store.read_query(self.settings.catalog_schema))
+        rows = self.looking.query(store.read_query(self.settings.catalog_schema))
         return dict(store.parse(rows).stream_tables)
 
     def history(self) -> list[Mapping[str, Any]]:
         table = Relation.of(self.settings.catalog_schema, "pgt_refresh_history").sql
         columns = "pgt_id, invocation_id, action, status, batch, rows_inserted, error_message"
-        return list(self.connect().query(f"SELECT {columns} FROM {table}"))
+        return list(self.looking.query(f"SELECT {columns} FROM {table}"))
 
 
 def embedded_sessions(target: Mapping[str, Any]) -> Callable[[], Session]:

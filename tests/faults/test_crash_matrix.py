@@ -1,70 +1,159 @@
 """Death before and after every statement of every action; then a run, and all is right.
 
 A case dies at each boundary once, each time as a stream table of its own, so that one run recovers
-all of them and one more shows that nothing is left to do.
+all of them and one more shows that nothing is left to do. To die is to be a process that ends; how the boundaries
+are counted is said at Mortal.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
-from crash_cases import ALWAYS, SOAK, Case, boundaries, create_source, storages
-from engine_world import Death, Mortal, Rows, World
+from crash_cases import (
+    Alter,
+    BringIn,
+    Case,
+    ChangeOver,
+    Create,
+    Describe,
+    FirstCreate,
+    Nothing,
+    Overwrite,
+    OverwriteAndDescribe,
+    Placeholder,
+    Reinitialize,
+    act_until,
+    boundaries,
+    create_source,
+)
+from crash_checks import Dead, all_right, readers_are_served, serves
+from crash_commands import Compact, Drop, DropAgain, Repair
+from engine_world import World
+from fault_child import dies
+from fault_proxy import Keeping
+from fault_sessions import Interrupted, Recorder
+from fault_thrift import ThriftSessions
 
-from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.catalog import tables
 from dbt_trickle.config import ProjectSettings
-from dbt_trickle.errors import WarehouseError
-from dbt_trickle.run import recover, repair
-from dbt_trickle.run.session import Session, is_missing
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.thrift
+
+# Each action, and each sequence of statements that a run may be in the middle of.
+ALWAYS: Sequence[tuple[type[Case], str]] = [
+    (FirstCreate, "view"),
+    (Nothing, "view"),
+    (BringIn, "view"),
+    (OverwriteAndDescribe, "view"),
+    (Reinitialize, "view"),
+    (Alter, "view"),
+    (Alter, "table"),
+    (ChangeOver, "view"),
+    (Drop, "view"),
+    (Repair, "view"),
+    (Compact, "view"),
+]
+# The rest are parts of these, or the same in other company: `make soak`.
+SOAK: Sequence[tuple[type[Case], str]] = [
+    (Create, "view"),
+    (Create, "table"),
+    (Describe, "view"),
+    (Placeholder, "view"),
+    (Overwrite, "view"),
+    (Overwrite, "table"),
+    (Describe, "table"),
+    (Placeholder, "table"),
+    (Drop, "table"),
+    (DropAgain, "view"),
+    (DropAgain, "table"),
+    (Repair, "table"),
+]
 
 # Reads as well: they leave the warehouse as it is, so this finds nothing more, but proves just that.
 EVERY_STATEMENT = bool(os.environ.get("TRICKLE_EVERY_STATEMENT"))
-CASES = [*ALWAYS, *(SOAK if EVERY_STATEMENT or os.environ.get("TRICKLE_EVERY_CASE") else ())]
+EVERY_CASE = EVERY_STATEMENT or bool(os.environ.get("TRICKLE_EVERY_CASE"))
+CASES = [*ALWAYS, *(SOAK if EVERY_CASE else ())]
+# What changes rows, and what changes everything.
+LATE: list[tuple[type[Case], str]] = [(BringIn, "view"), (Alter, "view")]
 
 
-@dataclass(frozen=True)
-class Dead:
-    case: Case
-    run: str  # the invocation that died
-    served: bool  # what it had committed was what readers saw
-    where: str
-
-
-@pytest.fixture(scope="class")
-def shared(connect: Callable[[], Session], catalog: ProjectSettings) -> World:
+@pytest.fixture(scope="module")
+def shared(connect: ThriftSessions, catalog: ProjectSettings) -> World:
     """Most cases share a catalog, which is there already."""
-    world = World.create(connect, catalog)
+    world = World.create(connect, catalog, connect.kept)
     world.run(world.request("other", "SELECT 1 AS a"))
     return world
 
 
-class TestDeath:
-    @pytest.mark.parametrize(("kind", "expose"), CASES, ids=[f"{kind.__name__}-{expose}" for kind, expose in CASES])
-    def test_death_at_every_boundary(
-        self, kind: type[Case], expose: str, shared: World, connect: Callable[[], Session]
-    ) -> None:
-        world = World.create(connect) if kind.own_world else shared
-        # What an alive run executes says where there is to die.
-        (trial,) = _prepared(World.create(connect) if kind.own_world else shared, kind, expose, "trial", 1)
-        alive = Mortal(connect(), None, EVERY_STATEMENT)
-        trial.act(alive, trial.world.invocation())
-        lives = boundaries(alive, EVERY_STATEMENT)
-        assert len(lives) > 1, "it would die nowhere"
+def _ids(cases: Sequence[tuple[type[Case], str]]) -> list[str]:
+    return [f"{kind.__name__}-{expose}" for kind, expose in cases]
 
-        cases = _prepared(world, kind, expose, "orders", len(lives))
-        dead = [_die(case, life) for case, life in zip(cases, lives, strict=True)]
-        for one in dead:
-            one.case.recover()
-        for group in _by_catalog(dead):
-            _all_right(group)
-        print(f"{len(dead)} deaths survived")
+
+@pytest.mark.parametrize(("kind", "expose"), CASES, ids=_ids(CASES))
+def test_death_at_every_boundary(
+    kind: type[Case], expose: str, shared: World, connect: ThriftSessions, wire: Keeping
+) -> None:
+    def world() -> World:
+        return World.create(connect, None, connect.kept) if kind.own_world else shared
+
+    trial, executed = _tried(world(), kind, expose, "trial", EVERY_STATEMENT)
+    lasts = boundaries(trial, executed, EVERY_STATEMENT)
+    cases = _prepared(world(), kind, expose, "orders", len(lasts))
+    dead = []
+    for case, last in zip(cases, lasts, strict=True):
+        case.provoke()
+        old = case.shown() if case.exists else None
+        one = _die(case, last, wire, EVERY_STATEMENT, closing=last >= _told_at(executed))
+        if last:
+            wire.deliver()
+        readers_are_served(case, old, one.where)
+        dead.append(one if one.served is None else Dead(case, one.run, serves(case, one.run), one.where))
+    for one in dead:
+        one.case.recover()
+    for group in _by_catalog(dead):
+        all_right(group)
+    print(f"{kind.__name__}-{expose}: {len(dead)} deaths survived")
+
+
+@pytest.mark.parametrize(("kind", "expose"), LATE, ids=_ids(LATE))
+def test_the_server_is_slower_than_the_next_run(
+    kind: type[Case], expose: str, shared: World, connect: ThriftSessions, wire: Keeping
+) -> None:
+    """What a dead client sent last is done in the middle of the next run, right before that one does the same, or
+    when that one has ended."""
+    _, executed = _tried(shared, kind, expose, "late_trial", every=False)
+    pairs = [(n, at) for n in range(1, len(executed) + 1) for at in _moments(n, len(executed))]
+    dead = []
+    for case, (last, at) in zip(_prepared(shared, kind, expose, "late", len(pairs)), pairs, strict=True):
+        case.provoke()
+        old = case.shown()
+        one = _die(case, last, wire, every=False, closing=True)
+        where = f"{one.where}, delivered before statement {at}"
+        session = Interrupted(connect(), at, wire.deliver)
+        case.world.run(case.request, session=session)
+        if session.executed < at:
+            wire.deliver()
+        readers_are_served(case, old, where)
+        dead.append(Dead(case, one.run, None, where))
+    all_right(dead)
+
+
+def _moments(last: int, count: int) -> list[int]:
+    if EVERY_CASE:
+        return list(range(1, count + 2))
+    return [last, count + 1] if 1 < last < count else [last]
+
+
+def _tried(world: World, kind: type[Case], expose: str, name: str, every: bool) -> tuple[Case, list[str]]:
+    (trial,) = _prepared(world, kind, expose, name, 1)
+    trial.provoke()
+    alive = Recorder(trial.world.connect(), every)
+    trial.act(alive, trial.world.invocation())
+    assert alive.executed, "it would die nowhere"
+    return trial, alive.executed
 
 
 def _prepared(world: World, kind: type[Case], expose: str, name: str, count: int) -> list[Case]:
@@ -73,52 +162,20 @@ def _prepared(world: World, kind: type[Case], expose: str, name: str, count: int
     if cases[0].exists:
         world.run(*(case.request for case in cases))
     cases[0].move()
-    for case in cases:
-        case.provoke()
     return cases
 
 
-def _die(case: Case, life: int) -> Dead:
-    old = case.shown() if case.exists else None
-    session = Mortal(case.world.connect(), life, EVERY_STATEMENT)
-    run = case.world.invocation()
-    with pytest.raises(Death) as death:
-        case.act(session, run)
-    last = session.executed[-1] if session.executed else "nothing"
-    where = f"death between {last[:90]!r} and {str(death.value)[:90]!r}"
-    _readers_are_served(case, old, where)
-    return Dead(case, run.invocation_id, _serves(case, run.invocation_id), where)
+def _told_at(executed: Sequence[str]) -> int:
+    """With which statement a run has said how it ended; what it does after that is told by nobody."""
+    return max((n for n, sql in enumerate(executed, 1) if f"('{tables.HISTORY}'," in sql), default=len(executed))
 
 
-def _readers_are_served(case: Case, old: Rows | None, where: str) -> None:
-    """Old or new; a name that is being made or dropped may be absent, but nothing broken is under it."""
-    try:
-        shown = case.shown()
-    except WarehouseError as problem:
-        assert is_missing(problem) and case.request.public.identifier in str(problem), f"{where}: {problem}"
-        assert old is None or "Drop" in type(case).__name__, f"{where}: {problem}"
-        return
-    if old is not None and shown != old:
-        assert shown == case.world.rows(case.request.query), f"{where}: a reader met {shown}"
-
-
-def _shown_storage(case: Case) -> str | None:
-    """The storage that readers see, from the one thing that they go by."""
-    kind = case.world.kind_of(case.request.public)
-    if kind != "view":
-        return str(case.request.public) if kind else None
-    text = case.world.connect().query(f"SHOW CREATE TABLE {case.request.public.sql}")[0]["createtab_stmt"]
-    return str(text.rsplit("FROM", 1)[1]).replace("`", "").strip().removeprefix("spark_catalog.")
-
-
-def _markers(case: Case, storage: str) -> list[Any]:
-    relation = type(case.request.public)(tuple(storage.split(".")))
-    return recover.marked_commits(case.world.connect(), relation, case.request.pgt_id)
-
-
-def _serves(case: Case, run: str) -> bool:
-    storage = _shown_storage(case)
-    return storage is not None and any(marker.run == run for _, marker in _markers(case, storage)[:1])
+def _die(case: Case, last: int, wire: Keeping, every: bool, *, closing: bool) -> Dead:
+    wire.expect()
+    run = case.world.invocation().invocation_id
+    statement = dies(act_until, case, last, run, every, ThriftSessions(wire.host, wire.port))
+    assert statement is not None, "it lived on"
+    return Dead(case, run, None if closing else False, f"death {'with' if last else 'before'} {statement[:90]!r}")
 
 
 def _by_catalog(dead: list[Dead]) -> list[list[Dead]]:
@@ -126,74 +183,3 @@ def _by_catalog(dead: list[Dead]) -> list[list[Dead]]:
     for one in dead:
         groups[one.case.world.settings.catalog_schema].append(one)
     return list(groups.values())
-
-
-def _all_right(dead: list[Dead]) -> None:
-    """One run recovers all of them; what is wrong is told of all."""
-    world = dead[0].case.world
-    world.run(*(one.case.request for one in dead))
-    states, wanted, history = world.states(), {}, world.history()
-    wrong = []
-    for one in dead:
-        request = one.case.request
-        if request.query not in wanted:
-            wanted[request.query] = world.rows(request.query)
-        try:
-            assert one.case.shown() == wanted[request.query]
-            state = states.get(request.pgt_id)
-            assert state is not None
-            _agrees_with_its_storage(one.case, state)
-            _history_is_true(one, [row for row in history if row["pgt_id"] == request.pgt_id])
-            _nothing_left_over(one.case, state)
-            _described(one.case, state)
-        except (AssertionError, WarehouseError) as problem:
-            wrong.append(f"{one.where}: {problem!s:.1500}")
-    for one, outcome in zip(dead, world.run(*(one.case.request for one in dead)), strict=True):
-        if outcome.refresh.action != "NO_DATA":
-            wrong.append(f"{one.where}: then {outcome.refresh.action} ({outcome.refresh.reason})")
-    assert not wrong, f"{len(wrong)} of {len(dead)}:\n" + "\n".join(wrong)
-
-
-def _agrees_with_its_storage(case: Case, state: StreamTable) -> None:
-    assert state.storage_relation == _shown_storage(case), f"{state.storage_relation} is not what is shown"
-    commit, marker = _markers(case, state.storage_relation)[0]
-    assert (marker.batch, marker.generation, marker.fingerprint) == (state.batch, state.generation, state.fingerprint)
-    assert dict(marker.frontier) == dict(state.frontier)
-    inserted, deleted = recover.moved_rows(commit, marker)
-    assert marker.rows_before + inserted - deleted == state.rows
-    assert state.status == "ACTIVE"
-    assert state.is_populated
-
-
-def _history_is_true(one: Dead, rows: list[Mapping[str, Any]]) -> None:
-    assert "RUNNING" not in {row["status"] for row in rows}, rows
-    told = {row["invocation_id"]: row for row in rows}
-    for commit, marker in _markers(one.case, _shown_storage(one.case) or ""):
-        row = told.get(marker.run)
-        assert row is not None, f"no row of {marker.run}"
-        expected = ("COMPLETED", marker.action, marker.batch, recover.moved_rows(commit, marker)[0])
-        assert (row["status"], row["action"], row["batch"], row["rows_inserted"]) == expected, row
-    if one.run in told:
-        status = told[one.run]["status"]
-        assert (status == "COMPLETED") == one.served, f"served: {one.served}, {told[one.run]}"
-
-
-def _nothing_left_over(case: Case, state: StreamTable) -> None:
-    world = case.world
-    retired = {f"{world.settings.change_schema}.st_{state.pgt_id}_g{g}" for g, _ in state.retired}
-    left = storages(world, case.request) - {state.storage_relation} - retired
-    if left:
-        models = {case.request.unique_id: case.request.public}
-        found = repair.examine(world.connect(), world.settings, repair.Scope("faults", "", frozenset(), models))
-        assert left <= {str(orphan.relation) for orphan in found.orphans}, left
-
-
-def _described(case: Case, state: StreamTable) -> None:
-    docs, connection = case.request.docs, case.world.connect()
-    rows = connection.query(f"DESCRIBE TABLE EXTENDED {case.request.public.sql}")
-    assert docs.relation in [row["data_type"] for row in rows if row["col_name"] == "Comment"], rows
-    comments = {row["col_name"]: row["comment"] for row in rows}
-    assert all(comments[name] == text for name, text in docs.columns), comments
-    properties = {row["key"]: row["value"] for row in connection.query(f"SHOW TBLPROPERTIES {state.storage.sql}")}
-    for constraint in case.request.constraints:
-        assert properties.get(f"delta.constraints.{constraint.name}") == constraint.expression, properties

@@ -1,40 +1,100 @@
-"""A real `dbt run` is killed at any moment; a reader is served, and the next run ends right."""
+"""A real `dbt run` is killed at any moment, or meets another one: readers are served, and all ends right."""
 
 from __future__ import annotations
 
 import os
 import random
-import signal
 import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
-from dbt_project import Project
+from dbt_project import ENVIRONMENT, Project
 from engine_world import Rows, without_hidden
-from fault_thrift import ThriftSession
+from fault_child import Dbt
+from fault_sessions import LONGEST
+from fault_thrift import ThriftSession, ThriftSessions
 from thrift_server import ThriftServer
+
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.run import recover, verify
+from dbt_trickle.run.frozen import Frozen
+from dbt_trickle.run.repair import read_catalog
 
 pytestmark = pytest.mark.thrift
 
-# `make soak` kills 50.
-KILLS = int(os.environ.get("TRICKLE_KILLS", "4"))
+# `make soak` kills 200.
+KILLS = int(os.environ.get("TRICKLE_KILLS", "20"))
 SEED = int(os.environ.get("TRICKLE_KILL_SEED", "3"))
+ROUNDS = 3
 QUERIES = {
-    "totals": "select region, sum(amount) + 0 as total, count(*) as orders from killed_raw.orders group by region",
-    "big": "select region, total from killed.totals where total > 0",
-    "exposed": "select region, max(amount) + 0 as largest from killed_raw.orders group by region",
+    "totals": "select region, sum(amount) + 0 as total, count(*) as orders from {raw}.orders group by region",
+    "big": "select region, total from {own}.totals where total > 0",
+    "exposed": "select region, max(amount) + 0 as largest from {raw}.orders group by region",
 }
-LONGEST_RUN = 240.0
 CONFIG = "{{ config(materialized='stream_table'%s) }}\n"
 
 
-def models(version: int) -> dict[str, str]:
-    """Every other version has other queries, so that runs load, overwrite, and alter."""
-    text = {name: query.replace("+ 0", f"+ {version // 2}") for name, query in QUERIES.items()}
-    return {
-        "models/totals.sql": CONFIG % "" + text["totals"].replace("killed_raw.", "killed_raw."),
-        "models/big.sql": CONFIG % "" + text["big"].replace("killed.totals", "{{ ref('totals') }}"),
-        "models/exposed.sql": CONFIG % ", expose='table'" + text["exposed"],
-    }
+@dataclass(frozen=True)
+class Shop:
+    """Three stream tables of a dbt project, one of them over another."""
+
+    schema: str
+    session: ThriftSession
+
+    @property
+    def raw(self) -> str:
+        return f"{self.schema}_raw"
+
+    def create(self) -> None:
+        self.session.execute(f"CREATE SCHEMA {self.raw}")
+        self.session.execute(f"CREATE TABLE {self.raw}.orders USING delta AS SELECT 'north' AS region, 1 AS amount")
+
+    def query(self, name: str, version: int) -> str:
+        """Every other version has other queries, so that runs load, bring in, and alter."""
+        return QUERIES[name].format(raw=self.raw, own=self.schema).replace("+ 0", f"+ {version // 2}")
+
+    def models(self, version: int) -> dict[str, str]:
+        text = {name: self.query(name, version) for name in QUERIES}
+        return {
+            "models/totals.sql": CONFIG % "" + text["totals"],
+            "models/big.sql": CONFIG % "" + text["big"].replace(f"{self.schema}.totals", "{{ ref('totals') }}"),
+            "models/exposed.sql": CONFIG % ", expose='table'" + text["exposed"],
+        }
+
+    def project(self, root: Path, server: ThriftServer) -> Project:
+        return Project.create(root, server.target(self.schema, threads=1), self.models(0))
+
+    def shown(self, name: str) -> Rows:
+        return without_hidden(self.session.query(f"SELECT * FROM {self.schema}.{name}"))
+
+    def wanted(self, name: str, version: int) -> Rows:
+        return without_hidden(self.session.query(self.query(name, version)))
+
+    def require_new(self, version: int) -> None:
+        for name in QUERIES:
+            assert self.shown(name) == self.wanted(name, version), name
+
+    def all_right(self) -> None:
+        """What `trickle verify` would say; one commit for each batch, and a history that is told to its end."""
+        catalog = read_catalog(self.session, ProjectSettings())
+        own = [table for table in catalog.stream_tables.values() if table.pgt_schema == self.schema]
+        assert len(own) == len(QUERIES)
+        frozen = Frozen(self.session)
+        for table in own:
+            verdict = verify.verify(self.session, frozen, table, own_settings=True)
+            assert verdict.outcome == verify.OK, verdict
+            commits = recover.marked_commits(self.session, table.storage, table.pgt_id, 1000)
+            batches = Counter(marker.batch for _, marker in commits)
+            assert max(batches.values()) == 1, f"{table.public}: {batches}"
+        numbers = ", ".join(str(table.pgt_id) for table in own)
+        history = self.session.query(f"SELECT status FROM trickle.pgt_refresh_history WHERE pgt_id IN ({numbers})")
+        assert "RUNNING" not in {row["status"] for row in history}
+
+
+def dbt(project: Project, *arguments: str) -> Dbt:
+    return Dbt(project.root, arguments, {**ENVIRONMENT, "DBT_PROFILES_DIR": str(project.root)})
 
 
 def statements(project: Project) -> int:
@@ -43,65 +103,79 @@ def statements(project: Project) -> int:
     return log.read_text(encoding="utf-8").count('"name": "SQLQuery"') if log.exists() else 0
 
 
+def forget_log(project: Project) -> None:
+    (project.root / "logs" / "dbt.log").unlink(missing_ok=True)
+
+
 def killed_at(project: Project, moment: int) -> bool:
     """Sends SIGKILL when that many statements were sent; the last one is at work on the server then."""
-    (project.root / "logs" / "dbt.log").unlink()
-    process = project.start("run")
-    deadline = time.monotonic() + LONGEST_RUN
+    forget_log(project)
+    process = dbt(project, "run").start()
+    deadline = time.monotonic() + LONGEST
     try:
-        while process.poll() is None and statements(project) < moment:
+        while process.is_alive() and statements(project) < moment:
             assert time.monotonic() < deadline
             time.sleep(0.005)
-        alive = process.poll() is None
+        alive = process.is_alive()
     finally:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.kill()
+        process.join(LONGEST)
     return alive
 
 
-def test_kill_9_at_any_moment(server: ThriftServer, tmp_path_factory: pytest.TempPathFactory) -> None:
-    session = ThriftSession(server.connect())
-
-    def rows(query: str) -> Rows:
-        return without_hidden(session.query(query))
-
-    def shown(name: str) -> Rows:
-        return rows(f"SELECT * FROM killed.{name}")
-
-    def wanted(name: str, version: int) -> Rows:
-        return rows(QUERIES[name].replace("+ 0", f"+ {version // 2}"))
-
-    def run(version: int) -> None:
-        project.dbt("run").ok()
-        for name in QUERIES:
-            assert shown(name) == wanted(name, version), name
-
-    session.execute("CREATE SCHEMA killed_raw")
-    session.execute("CREATE TABLE killed_raw.orders USING delta AS SELECT 'north' AS region, 1 AS amount")
-    project = Project.create(tmp_path_factory.mktemp("killed"), server.target("killed", threads=1), models(0))
-    project.dbt("run", "--empty").ok()
-    (project.root / "logs" / "dbt.log").unlink()
-    run(0)
+def test_kill_9_at_any_moment(
+    server: ThriftServer, connect: ThriftSessions, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shop = Shop("killed", connect())
+    shop.create()
+    project = shop.project(tmp_path_factory.mktemp("killed"), server)
+    project.dbt("run", "--empty").ok()  # as a user starts it
+    forget_log(project)
+    dbt(project, "run").ok()
+    shop.require_new(0)
     last = statements(project)
     assert last > 20, "dbt's log does not tell its statements"
-    chance, kills = random.Random(SEED), 0
-    for version in range(1, KILLS + 1):
-        session.execute(f"INSERT INTO killed_raw.orders VALUES ('north', 1), ('region {version}', {version})")
-        for name, text in models(version).items():
+    chance, kills, version = random.Random(SEED), 0, 0
+    while kills < KILLS:
+        version += 1
+        assert version < 2 * KILLS + 5, f"only {kills} of {version} were still running when they were to be killed"
+        shop.session.execute(f"INSERT INTO {shop.raw}.orders VALUES ('north', 1), ('region {version}', {version})")
+        for name, text in shop.models(version).items():
             project.write(name, text)
-        old = {name: shown(name) for name in QUERIES}
+        old = {name: shop.shown(name) for name in QUERIES}
         moment = chance.randint(1, last)
         kills += killed_at(project, moment)
         for name in QUERIES:
             # Nothing but the old or the new content; `big` may be over the old `totals`.
-            now, new = shown(name), wanted(name, version)
-            assert now in (old[name], new) or name == "big", f"killed at statement {moment}: {name} shows {now}"
+            now = shop.shown(name)
+            right = now in (old[name], shop.wanted(name, version)) or name == "big"
+            assert right, f"killed at statement {moment}: {name} shows {now}"
             assert now, f"killed at statement {moment}: {name} is empty"
-        run(version)
-    print(f"{kills} of {KILLS} runs were killed, at some of {last} statements")
-    assert kills > KILLS / 2
-
-    nothing = project.dbt("run").ok()
+        forget_log(project)
+        dbt(project, "run").ok()
+        shop.require_new(version)
+        last = statements(project)  # about as many as the next one will send
+    print(f"{kills} runs were killed, and {version - kills} were too fast for that")
+    nothing = dbt(project, "run").ok()
     assert {r["adapter_response"]["action"] for r in project.results().values()} == {"NO_DATA"}, nothing.output
-    history = session.query("SELECT status FROM trickle.pgt_refresh_history")
-    assert "RUNNING" not in {row["status"] for row in history}
+    shop.all_right()
+
+
+def test_two_dbt_runs_at_once(
+    server: ThriftServer, connect: ThriftSessions, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The same project from two machines: of each batch one run makes the commit, the other one goes on from it."""
+    shop = Shop("twice", connect())
+    shop.create()
+    projects = [shop.project(tmp_path_factory.mktemp(name), server) for name in ("one", "other")]
+    for version in range(ROUNDS):
+        shop.session.execute(f"INSERT INTO {shop.raw}.orders VALUES ('north', 1), ('region {version}', {version})")
+        for project in projects:
+            for name, text in shop.models(version).items():
+                project.write(name, text)
+        processes = [dbt(project, "run").start() for project in projects]
+        for project, process in zip(projects, processes, strict=True):
+            process.join(LONGEST)
+            assert process.exitcode == 0, dbt(project).output
+        shop.require_new(version)
+        shop.all_right()

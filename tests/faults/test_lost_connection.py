@@ -2,52 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from crash_cases import Alter, BringIn, Case, Create, create_source
 from dbt_project import Project
 from engine_world import World
 from fault_proxy import cutting_proxy
+from fault_sessions import Lossy
 from fault_thrift import ThriftSession
 from thrift_server import ThriftServer
 
-from dbt.adapters.trickle.statements import writes
-from dbt_trickle.errors import WarehouseError
 from dbt_trickle.run import recover
 from dbt_trickle.run.invocation import Planned
 from dbt_trickle.run.refresh import refresh
-from dbt_trickle.run.session import Session
 
-
-@dataclass
-class Lossy:
-    """Loses the answer of one statement, of those that write."""
-
-    world: World
-    inner: Session
-    at: int
-    executed: int = 0
-
-    def execute(self, sql: str) -> None:
-        self.inner.execute(sql)
-        self._lose(sql)
-
-    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        answer = self.inner.query(sql)
-        self._lose(sql)
-        return answer
-
-    def _lose(self, sql: str) -> None:
-        if not writes(sql):
-            return
-        self.executed += 1
-        if self.executed - 1 == self.at:
-            self.inner = self.world.connect()  # which knows no setting of the old one's
-            raise WarehouseError("TRK-306", f"no answer of {sql[:60]}")
-
+pytestmark = pytest.mark.thrift
 
 # With the number of statements that write.
 CASES: Sequence[tuple[type[Case], str, str, int]] = [
@@ -57,7 +27,6 @@ CASES: Sequence[tuple[type[Case], str, str, int]] = [
 ]
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(("kind", "expose", "action", "count"), CASES, ids=[f"{c[0].__name__}-{c[1]}" for c in CASES])
 def test_every_lost_answer(world: World, kind: type[Case], expose: str, action: str, count: int) -> None:
     orders = create_source(world)
@@ -76,23 +45,22 @@ def test_every_lost_answer(world: World, kind: type[Case], expose: str, action: 
 
 def lossy(case: Case, at: int, action: str) -> int:
     world, request = case.world, case.request
-    run, session = world.invocation(), Lossy(world, world.connect(), at)
-    run.open(world.connect(), [Planned(request.pgt_id, f"refresh {run.invocation_id}", request.public)])
-    row = refresh(replace(request, existing=world.kind_of(request.public)), session, run).refresh
-    run.close(world.connect())
+    run, session = world.invocation(), Lossy(world.connect, world.connect(), at)
+    run.open(world.looking, [Planned(request.pgt_id, f"refresh {run.invocation_id}", request.public)])
+    row = refresh(*world.with_what_is_there([request]), session, run).refresh
+    run.close(world.looking)
     where = f"{at}: {row}"
     assert (row.action, row.status) == (action, "COMPLETED"), where
     assert case.shown() == world.rows(request.query), where
     state = world.states()[request.pgt_id]
     assert (state.batch, state.consecutive_errors) == (row.batch, 0), where
-    commits = recover.marked_commits(world.connect(), state.storage, request.pgt_id)
+    commits = recover.marked_commits(world.looking, state.storage, request.pgt_id)
     assert [marker.batch for _, marker in commits].count(state.batch) == 1, where
     assert [marker.run for _, marker in commits].count(run.invocation_id) == 1, where
     assert state.rows == case.shown().total(), where
     return session.executed
 
 
-@pytest.mark.thrift
 def test_a_connection_that_is_cut(server: ThriftServer, tmp_path_factory: pytest.TempPathFactory) -> None:
     """dbt over a wire that is cut once the server was sent a statement: one that writes, then one that reads."""
     other = ThriftSession(server.connect())

@@ -1,16 +1,21 @@
-"""Two at once: one wins, the other goes on from what the winner has committed, and nothing is mixed."""
+"""Two processes at once: one wins, the other goes on from what the winner has committed, and nothing is mixed."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from multiprocessing.synchronize import Barrier
 from typing import Any
 
 import pytest
 from crash_cases import AGGREGATE, create_source, storages
 from engine_world import World
+from fault_child import PROCESSES, Failed, at_once, patiently
+from fault_sessions import LONGEST, Meeting
+from fault_thrift import ThriftSessions
 
+from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.errors import TrickleError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Marker
@@ -20,50 +25,41 @@ from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, is_conflict
 
-pytestmark = pytest.mark.spark
-
-LONGEST = 120.0
+pytestmark = pytest.mark.thrift
 
 
-@dataclass
-class Meeting:
-    """A session that waits for the other one in front of the first statement that `at` tells."""
-
-    inner: Session
-    at: str
-    barrier: threading.Barrier
-    met: bool = False
-
-    def execute(self, sql: str) -> None:
-        self._wait(sql)
-        self.inner.execute(sql)
-
-    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        self._wait(sql)
-        return self.inner.query(sql)
-
-    def _wait(self, sql: str) -> None:
-        if not self.met and sql.startswith(self.at):
-            self.met = True
-            self.barrier.wait(LONGEST)
+def committing(world: World, request: Request, state: StreamTable, name: str, barrier: Barrier) -> None:
+    session = Meeting(world.looking, "INSERT", barrier)
+    marker = Marker(request.pgt_id, 2, 1, "FULL", "", "", {}, "", name, 0)
+    for statement in delta.marked(marker)[0]:
+        session.execute(statement)
+    stored = [(column.stored, column.name) for column in state.columns]
+    session.execute(delta.overwrite(state.storage, f"SELECT '{name}', 1L, 1L", stored))
 
 
-def at_once(*tasks: Callable[[], Any]) -> list[Any]:
-    """What each answered, or the error it raised."""
-    answers: list[Any] = [None] * len(tasks)
+Done = tuple[str, int, int]
 
-    def run(number: int) -> None:
-        try:
-            answers[number] = tasks[number]()
-        except Exception as problem:  # noqa: BLE001 - looked at by the test
-            answers[number] = problem
 
-    threads = [threading.Thread(target=run, args=(n,)) for n in range(len(tasks))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(LONGEST)
-        assert not thread.is_alive()
+def running(world: World, request: Request, at: str, barrier: Barrier, number: int = 1, times: int = 1) -> Done:
+    """A run that meets the other one at a statement; in a process of its own."""
+    run, session = world.invocation(wait=patiently), Meeting(world.looking, at, barrier, number, times)
+    row = world.run(request, session=session, run=run)[0].refresh
+    return row.action, row.rows_inserted, row.rows_deleted
+
+
+def altering(world: World, request: Request, barrier: Barrier) -> Done:
+    """All of a run while another one stands still."""
+    barrier.wait(LONGEST)
+    row = world.run(request, run=world.invocation(wait=patiently))[0].refresh
+    barrier.wait(LONGEST)
+    return row.action, row.rows_inserted, row.rows_deleted
+
+
+def race(world: World, at: str, *requests: Request) -> list[Done]:
+    """Both have looked, and planned, when the first one does what `at` begins."""
+    barrier = PROCESSES.Barrier(len(requests))
+    answers = at_once(*(partial(running, world, request, at, barrier) for request in requests))
+    assert not [answer for answer in answers if isinstance(answer, Failed)], answers
     return answers
 
 
@@ -76,11 +72,11 @@ def all_right(world: World, *requests: Request) -> None:
     """What is shown is one of the queries' results, the catalog says so, and running on ends well."""
     request = requests[0]
     state = world.states()[request.pgt_id]
-    assert state.storage == recover.serving_storage(world.connect(), request.public, request.pgt_id)
+    assert state.storage == recover.serving_storage(world.looking, request.public, request.pgt_id)
     current = next(r for r in requests if r.query == state.defining_query)
     shown = f"SELECT * FROM {request.public.sql}"
     assert world.rows(shown) == world.rows(current.query)
-    _, marker = recover.last_marked(world.connect(), state.storage, request.pgt_id) or (None, None)
+    _, marker = recover.last_marked(world.looking, state.storage, request.pgt_id) or (None, None)
     assert marker is not None
     assert (marker.batch, marker.fingerprint) == (state.batch, state.fingerprint)
     assert world.run(current)[0].refresh.action == "NO_DATA"
@@ -89,48 +85,36 @@ def all_right(world: World, *requests: Request) -> None:
 
 
 def test_of_one_batch_one_commit_is_made(world: World) -> None:
-    """The guard itself, below the engine: one batch, two sessions, the same storage."""
+    """The guard itself, below the engine: one batch, two processes, the same storage."""
     create_source(world)
     request = totals(world)
     world.run(request)
     state = world.states()[request.pgt_id]
-    barrier = threading.Barrier(2)
-
-    def commit(name: str) -> None:
-        session = Meeting(world.connect(), "INSERT", barrier)
-        marker = Marker(request.pgt_id, 2, 1, "FULL", "", "", {}, "", name, 0)
-        for statement in delta.marked(marker)[0]:
-            session.execute(statement)
-        stored = [(column.stored, column.name) for column in state.columns]
-        session.execute(delta.overwrite(state.storage, f"SELECT '{name}', 1L, 1L", stored))
-
-    answers = at_once(lambda: commit("a"), lambda: commit("b"))
-    commits = recover.marked_commits(world.connect(), state.storage, request.pgt_id)
+    barrier = PROCESSES.Barrier(2)
+    answers = at_once(*(partial(committing, world, request, state, name, barrier) for name in ("a", "b")))
+    commits = recover.marked_commits(world.looking, state.storage, request.pgt_id)
     assert [marker.batch for _, marker in commits] == [2, 1]
     winner = commits[0][1].run
     assert [row[0] for row in world.rows(f"SELECT * FROM {request.public.sql}")] == [winner]
     # The other was told, or its statement did nothing: that is what the engine reads the marker for.
-    refused = [answer for answer in answers if answer is not None]
+    refused = [answer.problem for answer in answers if answer is not None]
     assert len(refused) <= 1
-    assert all(isinstance(problem, WarehouseError) and is_conflict(problem) for problem in refused), refused
+    assert all(is_conflict(WarehouseError("TRK-301", problem)) for problem in refused), refused
 
 
-@pytest.mark.parametrize(
-    ("expose", "at"), [("view", "INSERT OVERWRITE"), ("table", "INSERT OVERWRITE"), ("view", "DESCRIBE QUERY")]
-)
+@pytest.mark.parametrize(("expose", "at"), [("view", "INSERT OVERWRITE"), ("table", "INSERT OVERWRITE")])
 def test_two_full_refreshes(world: World, expose: str, at: str) -> None:
     create_source(world)
     request = totals(world, expose=expose)
     world.run(request)
     world.sql(f"INSERT INTO {world.relation('orders').sql} VALUES ('west', 4)")
-    barrier = threading.Barrier(2)
-    answers = at_once(*[lambda: world.run(request, session=Meeting(world.connect(), at, barrier))] * 2)
-    assert sorted(outcome.refresh.action for (outcome,) in answers) == ["FULL", "NO_DATA"], answers
+    answers = race(world, at, request, request)
+    assert sorted(action for action, _, _ in answers) == ["FULL", "NO_DATA"], answers
     assert world.states()[request.pgt_id].batch == 2
     all_right(world, request)
 
 
-@pytest.mark.parametrize("at", ["MERGE", "DESCRIBE QUERY"])
+@pytest.mark.parametrize("at", ["MERGE"])
 def test_two_differential_refreshes(world: World, at: str) -> None:
     create_source(world)
     request = totals(world, refresh_mode="differential")
@@ -139,11 +123,7 @@ def test_two_differential_refreshes(world: World, at: str) -> None:
         f"INSERT INTO {world.relation('orders').sql} VALUES ('west', 4)",
         f"DELETE FROM {world.relation('orders').sql} WHERE region = 'south'",
     )
-    barrier = threading.Barrier(2)
-    answers = at_once(*[lambda: world.run(request, session=Meeting(world.connect(), at, barrier))] * 2)
-    assert sorted(outcome.refresh.action for (outcome,) in answers) == ["DIFFERENTIAL", "NO_DATA"], answers
-    done = [(outcome.refresh.rows_inserted, outcome.refresh.rows_deleted) for (outcome,) in answers]
-    assert sorted(done) == [(0, 0), (1, 1)]
+    assert sorted(race(world, at, request, request)) == [("DIFFERENTIAL", 1, 1), ("NO_DATA", 0, 0)]
     assert world.states()[request.pgt_id].batch == 2
     all_right(world, request)
 
@@ -153,7 +133,6 @@ def test_two_differential_refreshes(world: World, at: str) -> None:
     [
         ("view", "CREATE OR REPLACE"),
         ("view", "ALTER VIEW"),
-        ("view", "INSERT INTO"),
         ("table", "CREATE OR REPLACE"),
     ],
 )
@@ -162,13 +141,31 @@ def test_two_alters(world: World, expose: str, at: str) -> None:
     create_source(world)
     world.run(totals(world, expose=expose))
     requests = [totals(world, AGGREGATE.replace("count(*)", f"{n} + count(*)"), expose=expose) for n in (10, 20)]
-    barrier = threading.Barrier(2)
-    sessions = [Meeting(world.connect(), at, barrier) for _ in requests]
-    answers = at_once(
-        lambda: world.run(requests[0], session=sessions[0]), lambda: world.run(requests[1], session=sessions[1])
-    )
-    assert not [answer for answer in answers if isinstance(answer, Exception)], answers
+    race(world, at, *requests)
     all_right(world, *requests)
+
+
+# A run's first INSERT INTO says that it began, its second one how it ended.
+@pytest.mark.parametrize(
+    ("expose", "moved", "at", "number"),
+    [("view", False, "INSERT INTO", 2), ("table", False, "INSERT INTO", 2), ("view", True, "MERGE", 1)],
+)
+def test_an_alter_beside_a_refresh(world: World, expose: str, moved: bool, at: str, number: int) -> None:
+    """A deployment alters, while the one before it has found nothing to do, or is about to bring changes in."""
+    orders = create_source(world)
+    old = totals(world, refresh_mode="differential", expose=expose)
+    new = totals(world, AGGREGATE.replace("count(*)", "10 + count(*)"), refresh_mode="differential", expose=expose)
+    world.run(old)
+    if moved:
+        world.sql(f"INSERT INTO {orders.sql} VALUES ('west', 4)")
+    barrier = PROCESSES.Barrier(2)
+    answers = at_once(partial(running, world, old, at, barrier, number, 2), partial(altering, world, new, barrier))
+    assert not [answer for answer in answers if isinstance(answer, Failed)], answers
+    # Whose run it is that comes next decides what the name shows.
+    for request in (old, new):
+        world.run(request)
+        assert world.rows(f"SELECT * FROM {request.public.sql}") == world.rows(request.query), answers
+    all_right(world, new)
 
 
 @pytest.mark.parametrize(
@@ -179,22 +176,15 @@ def test_two_first_loads(world: World, expose: str, at: str) -> None:
     create_source(world)
     world.run(world.request("other", "SELECT 1 AS a"))
     request = totals(world, expose=expose)
-    barrier = threading.Barrier(2)
-    answers = at_once(*[lambda: world.run(request, session=Meeting(world.connect(), at, barrier))] * 2)
-    assert not [answer for answer in answers if isinstance(answer, Exception)], answers
+    race(world, at, request, request)
     all_right(world, request)
 
 
 @pytest.mark.parametrize("at", ["CREATE SCHEMA", "CREATE TABLE", "CREATE VIEW"])
-def test_two_create_the_catalog(connect: Callable[[], Session], at: str) -> None:
-    world = World.create(connect)
+def test_two_create_the_catalog(connect: ThriftSessions, at: str) -> None:
+    world = World.create(connect, None, connect.kept)
     requests = [world.request(name, "SELECT 1 AS a") for name in ("one", "two")]
-    barrier = threading.Barrier(2)
-    sessions = [Meeting(world.connect(), at, barrier) for _ in requests]
-    answers = at_once(
-        lambda: world.run(requests[0], session=sessions[0]), lambda: world.run(requests[1], session=sessions[1])
-    )
-    assert not [answer for answer in answers if isinstance(answer, Exception)], answers
+    race(world, at, *requests)
     assert set(world.states()) == {request.pgt_id for request in requests}
     assert len(world.history()) == 2
     for request in requests:

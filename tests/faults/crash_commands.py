@@ -1,0 +1,100 @@
+"""What a command, or the end of a run, may be doing when it dies; see crash_cases.py."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+from crash_cases import Case, storages
+
+from dbt_trickle.catalog import store
+from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.names import Relation, quote
+from dbt_trickle.run import leave, maintain, repair
+from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.session import Session, is_missing
+
+
+class Drop(Case):
+    """`trickle drop`; the next run makes it again."""
+
+    def act(self, session: Session, run: Invocation) -> None:
+        tables = self.tables(session)
+        if self.request.pgt_id in tables:
+            table = tables[self.request.pgt_id]
+            leave.drop(session, self.world.settings, table, list(tables.values()), cascade=False, reads={})
+
+    def tables(self, session: Session) -> dict[int, StreamTable]:
+        return dict(store.parse(session.query(store.read_query(self.world.settings.catalog_schema))).stream_tables)
+
+
+class DropAgain(Drop):
+    """`trickle drop` twice: nothing is left of it."""
+
+    def recover(self) -> None:
+        session = self.world.looking
+        self.act(session, self.world.invocation())
+        assert self.request.pgt_id not in self.tables(session)
+        assert self.world.kind_of(self.request.public) is None
+        assert not storages(self.world, self.request)
+
+
+class Compact(Case):
+    """The catalog's journal is due."""
+
+    own_world = True
+
+    def provoke(self) -> None:
+        self.world.run(self.request)  # one of those that have ended, and need not be remembered
+
+    def act(self, session: Session, run: Invocation) -> None:
+        with patch.object(maintain, "EVERY", 1):
+            super().act(session, run)
+
+
+class Repair(Case):
+    """The catalog has lost a stream table, a model was removed, and a dead run left a storage behind."""
+
+    own_world = True
+
+    def leaves_as_is(self, statement: str) -> bool:
+        catalog = f"ALTER VIEW {quote(self.world.settings.catalog_schema)}."
+        return statement.startswith(catalog) or super().leaves_as_is(statement)
+
+    def provoke(self) -> None:
+        gone, catalog = f"removed_{self.orders.identifier}_{self.number}", self.world.settings.catalog_schema
+        self.gone = self.world.request(gone, self.request.query, expose=self.expose, refresh_mode=self.mode)
+        self.world.run(self.gone)
+        self.left = Relation.of(self.world.settings.change_schema, f"st_{self.number}_g1")
+        self.world.sql(
+            store.append(catalog, "a test", list(store.dropped(self.request.pgt_id))),
+            f"CREATE TABLE {self.left.sql} (a INT) USING delta",
+        )
+
+    def act(self, session: Session, run: Invocation) -> None:
+        findings = self._findings(session)
+        repair.write(session, self.world.settings, findings)
+        repair.remove(session, self.world.settings, findings)
+
+    def recover(self) -> None:
+        session = self.world.looking
+        if self.number == 0:  # one repair is for all of them
+            self.act(session, self.world.invocation())
+            again = self._findings(session)
+            assert not again.rebuilt, again
+            assert not again.orphans, again
+        assert self.world.kind_of(self.gone.public) is None
+        assert not storages(self.world, self.gone)
+        try:
+            session.query(f"DESCRIBE DETAIL {self.left.sql}")
+        except WarehouseError as problem:
+            assert is_missing(problem), problem
+        else:
+            raise AssertionError(f"{self.left} is left")
+
+    def _findings(self, session: Session) -> repair.Findings:
+        others = [self.world.request(f"{self.orders.identifier}_{n}", "", expose=self.expose) for n in range(40)]
+        models = {other.unique_id: other.public for other in others}
+        shown = tuple(models.values()) if self.expose == "table" else ()
+        scope = repair.Scope("faults", "", frozenset({self.world.schema}), models, shown)
+        return repair.examine(session, self.world.settings, scope)

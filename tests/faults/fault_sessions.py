@@ -1,0 +1,156 @@
+"""Sessions that something happens to, or to what they were asked last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+from fault_thrift import ThriftSession
+
+from dbt.adapters.trickle.statements import writes
+from dbt_trickle.catalog import tables
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.run.session import Session
+
+LONGEST = 240.0
+DEAD = 9
+
+
+@dataclass
+class Recorder:
+    """What an alive run executes says where there is to die."""
+
+    inner: Session
+    every: bool = False
+    executed: list[str] = field(default_factory=list)
+
+    def execute(self, sql: str) -> None:
+        self._note(sql)
+        self.inner.execute(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        self._note(sql)
+        return self.inner.query(sql)
+
+    def _note(self, sql: str) -> None:
+        if self.every or writes(sql):
+            self.executed.append(sql)
+
+
+@dataclass
+class Mortal:
+    """Ends its process with the statement number `last`: sent to the server, and not waited for.
+
+    The server then does it. Who dies with the answer in hand, or anywhere before the next statement that
+    writes, leaves the same warehouse behind: what only reads, and a SET, changes nothing that outlives the
+    session. So death before a statement is death after the one before it, and every boundary between any two
+    statements is one of these. `last` 0: before the first one that writes. `every` counts those that read, too.
+    """
+
+    inner: ThriftSession
+    last: int
+    told: Connection
+    every: bool = False
+    executed: int = 0
+
+    def execute(self, sql: str) -> None:
+        self._step(sql)
+        self.inner.execute(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        self._step(sql)
+        return self.inner.query(sql)
+
+    def _step(self, sql: str) -> None:
+        if not self.every and not writes(sql):
+            return
+        self.executed += 1
+        if self.executed >= self.last:
+            self.told.send(sql)
+            if self.last:
+                self.inner.send(sql)
+            os._exit(DEAD)
+
+
+@dataclass
+class Meeting:
+    """A session that waits for the other one in front of a statement: the `number`th that `at` begins.
+
+    It waits so many `times`: once to go on together, twice to let the other one do something in between.
+    """
+
+    inner: Session
+    at: str
+    barrier: Barrier
+    number: int = 1
+    times: int = 1
+
+    def execute(self, sql: str) -> None:
+        self._wait(sql)
+        self.inner.execute(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        self._wait(sql)
+        return self.inner.query(sql)
+
+    def _wait(self, sql: str) -> None:
+        if sql.startswith(self.at):
+            self.number -= 1
+            if self.number == 0:
+                for _ in range(self.times):
+                    self.barrier.wait(LONGEST)
+
+
+@dataclass
+class Interrupted:
+    """A session in front of whose statement number `at`, of those that write, something else happens."""
+
+    inner: Session
+    at: int
+    meanwhile: Callable[[], None]
+    executed: int = 0
+
+    def execute(self, sql: str) -> None:
+        self._step(sql)
+        self.inner.execute(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        self._step(sql)
+        return self.inner.query(sql)
+
+    def _step(self, sql: str) -> None:
+        if writes(sql):
+            self.executed += 1
+            if self.executed == self.at:
+                self.meanwhile()
+
+
+@dataclass
+class Lossy:
+    """Loses the answer of one statement, of those that write; the catalog's are not tried again by the engine."""
+
+    connect: Callable[[], Session]
+    inner: Session
+    at: int
+    executed: int = 0
+
+    def execute(self, sql: str) -> None:
+        self.inner.execute(sql)
+        self._lose(sql)
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        answer = self.inner.query(sql)
+        self._lose(sql)
+        return answer
+
+    def _lose(self, sql: str) -> None:
+        if not writes(sql) or tables.JOURNAL in sql:
+            return
+        self.executed += 1
+        if self.executed - 1 == self.at:
+            self.inner = self.connect()  # which knows no setting of the old one's
+            raise WarehouseError("TRK-306", f"no answer of {sql[:60]}")
