@@ -1,9 +1,12 @@
-"""The list of skips.py is short and true, and no class of dbt's suites is missing from it and the tests."""
+"""The list of skips.py is short and true, and no class of dbt's suites is missing from it and the tests; nor is one of
+dbt-spark's own tests."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import inspect
+import re
 import runpy
 from functools import cache
 from pathlib import Path
@@ -11,9 +14,11 @@ from typing import Any
 
 import dbt.tests.adapter
 import pytest
+import yaml
 from skips import OVER_STREAM_TABLES, SKIPS
 
 HERE = Path(__file__).parent
+DBT_SPARK = yaml.safe_load((HERE / "dbt_spark_tests.yml").read_text(encoding="utf-8"))
 SUITES = Path(next(iter(dbt.tests.adapter.__path__)))
 MOST = 15
 NAMES = [name for names in SKIPS.values() for name in names]
@@ -96,3 +101,22 @@ def test_every_skip_names_a_test(entry: str) -> None:
 def test_the_list_is_short() -> None:
     assert len(SKIPS) <= MOST
     assert all(reason.strip() for reason in SKIPS)
+
+
+@pytest.mark.parametrize("test", DBT_SPARK["tests"])
+def test_each_of_dbt_spark_s_own_tests_is_run_or_listed(test: str) -> None:
+    answer = DBT_SPARK["tests"][test]
+    if ".py::" in answer:
+        file, ours = answer.split("::")
+        text = (HERE / file).read_text(encoding="utf-8")
+        assert re.search(rf"^(class|def) {ours}\b", text, re.MULTILINE)
+        return
+    found = {suite for suite in suites() if suite.__name__ == answer}
+    assert found, "no class of dbt's is called so"
+    listed = {suite for suite in found if any(matches(suites()[suite], entry.removeprefix("dbt:")) for entry in DBTS)}
+    assert found <= run_in("adapter") | listed
+
+
+def test_the_list_is_of_the_dbt_spark_that_is_installed() -> None:
+    """Another version may have other tests; with the lowest allowed one this need not hold."""
+    assert DBT_SPARK["version"] == importlib.metadata.version("dbt-spark")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +63,14 @@ class TestStrategies:
     def test_two_runs(self, project: Any, two_runs: None, name: str) -> None:
         rows = project.run_sql(f"select id, msg, color from {{schema}}.{name} order by id, msg", fetch="all")
         assert [tuple(row) for row in rows] == sorted(GOOD[name][1])
+
+    def test_the_rows_of_a_merge_are_counted(self, project: Any, two_runs: None) -> None:
+        """By the metrics that Delta answers with: one row was updated, one came."""
+        written = json.loads((Path(project.project_root) / "target" / "run_results.json").read_text(encoding="utf-8"))
+        counted = {
+            r["unique_id"].split(".")[-1]: r["adapter_response"].get("rows_affected") for r in written["results"]
+        }
+        assert counted["merge_key"] == 2
 
 
 class TestBadStrategies:
