@@ -90,12 +90,12 @@ class Project:
         )
 
     def trickle(self, *arguments: str) -> Run:
-        return self._run(self.start(*arguments, command=TRICKLE))
+        return self.run(self.start(*arguments, command=TRICKLE))
 
     def dbt(self, *arguments: str, heeds_permissions: bool = False) -> Run:
-        return self._run(self.start(*arguments, heeds_permissions=heeds_permissions))
+        return self.run(self.start(*arguments, heeds_permissions=heeds_permissions))
 
-    def _run(self, process: subprocess.Popen[str]) -> Run:
+    def run(self, process: subprocess.Popen[str]) -> Run:
         began = time.monotonic()
         try:
             output, _ = process.communicate(timeout=LONGEST_RUN)

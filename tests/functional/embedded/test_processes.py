@@ -78,18 +78,43 @@ def test_a_second_process_finds_what_the_first_one_made(built: tuple[Project, Ru
     print(f"first run {first.seconds:.1f} s, second {second.seconds:.1f} s, show {shown.seconds:.1f} s")
 
 
-def test_one_writes_others_read(project: Project) -> None:
+# The commands that docs/operations.md says only read, in a process of their own that starts one Spark for all of them.
+READING = ("status", "history kept", "explain kept", "verify", "doctor", "health")
+IN_TURN = """
+import json, sys
+from click.testing import CliRunner
+from dbt.adapters.factory import reset_adapters
+from dbt_trickle.cli.main import cli
+
+for command in sys.argv[1:]:
+    reset_adapters()
+    ran = CliRunner().invoke(cli, [*command.split(), "--output", "json"])
+    print(json.dumps([command, ran.exit_code, ran.stdout or repr(ran.exception)]))
+"""
+
+
+def test_one_writes_others_read(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with writing(project) as first:
-        second = project.dbt("run", "--select", "quick", "later", "--target-path", "target/second")
-        assert second.returncode == 2, second.output
-        assert second.output.count("[TRK-403]") == 1, second.output
-        assert f"is being written by process {first.pid} (`dbt run --select slow`, since " in second.output
-        assert "Traceback" not in second.output
+        with monkeypatch.context() as patch:
+            # Who got as far as to start a Spark would miss its Java, and say so.
+            patch.setenv("JAVA_HOME", str(tmp_path / "no_java"))
+            second = project.dbt("run", "--select", "quick", "later", "--target-path", "target/second")
+            commands = [project.trickle("suspend", "kept"), project.trickle("drop", "kept")]
+        assert [second.returncode, *(run.returncode for run in commands)] == [2, 1, 1], second.output
+        for run in (second, *commands):
+            assert run.output.count("[TRK-403]") == 1, run.output
+            assert f"is being written by process {first.pid} (`dbt run --select slow`, since " in run.output
+            assert "Traceback" not in run.output
 
         shown = project.dbt("show", "--inline", "select * from {{ ref('quick') }}", "--output", "json").ok()
         assert '"letter": "\\u00e4"' in shown.output  # dbt writes its JSON in ASCII
-        status = json.loads(project.trickle("status", "--output", "json").ok().output)
+        readers = project.run(project.start("-c", IN_TURN, *READING, command=sys.executable)).ok().output
+        ran = {command: (code, said) for command, code, said in map(json.loads, readers.splitlines())}
+        assert {command: said for command, (code, said) in ran.items() if code} == {}
+        assert list(ran) == list(READING)
+        status = json.loads(ran["status"][1])
         assert [(row["status"], row["batch"]) for row in status if row["pgt_name"] == "kept"] == [("ACTIVE", 1)]
+        assert [verdict["outcome"] for verdict in json.loads(ran["verify"][1])] == ["ok"]
         assert first.poll() is None
 
         # Nobody can tidy up after `kill -9`: what it held must come free by itself.
