@@ -71,7 +71,7 @@ def machine(loads: tuple[float, float]) -> dict[str, Any]:
 
 def write(result: Result, about: Mapping[str, Any], folder: Path = RESULTS) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    data = json.dumps({**about, **asdict(result)}, indent=1, ensure_ascii=False)
+    data = json.dumps({"run": about, **asdict(result)}, indent=1, ensure_ascii=False)
     (folder / f"{result.scenario}.json").write_text(data + "\n", encoding="utf-8")
     (folder / f"{result.scenario}.md").write_text(page(result, about), encoding="utf-8")
     (folder / f"{result.scenario}.svg").write_text(svg(result.title, bars(result)), encoding="utf-8")

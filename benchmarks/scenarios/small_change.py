@@ -23,15 +23,15 @@ FILES = 16
 
 @dataclass(frozen=True)
 class Plan:
-    """`mixed`: rows are updated and deleted, too; `names`: of QUERIES."""
+    """`names`: of QUERIES; `mixed`: rows are updated and deleted, too; `rivals`: how often they are run."""
 
     capture: str
     sizes: tuple[int, ...]
     names: tuple[str, ...]
     rounds: int
-    warm: int = 2
     mixed: bool = True
-    rivals: int = 2
+    rivals: int = 1
+    vectors: bool = False  # deletion vectors, of the stream tables' storages
 
 
 @dataclass
@@ -71,7 +71,7 @@ def change(table: str, size: int, number: int, mixed: bool) -> tuple[str, ...]:
 
 
 def measured(bench: Bench, plan: Plan, size: int) -> Measured:
-    name = f"{plan.capture}_{'mixed' if plan.mixed else 'appended'}_{size}"
+    name = f"{plan.capture}_{'mixed' if plan.mixed else 'appended'}_{'dv_' if plan.vectors else ''}{size}"
     engine = bench.engine(name)
     table = source(bench, engine, size, plan.capture)
     requests = {
@@ -81,13 +81,15 @@ def measured(bench: Bench, plan: Plan, size: int) -> Measured:
             refresh_mode="differential",
             cdc_mode=plan.capture,
             primary_key=QUERIES[each][1],
+            tblproperties=(("delta.enableDeletionVectors", "true"),) if plan.vectors else (),
         )
         for each in plan.names
     }
     for request in requests.values():
         engine.run(request)
     found = Measured()
-    for number in range(plan.warm + plan.rounds):
+    warm = 2 if size == plan.sizes[0] else 1  # by then Java has compiled most of it
+    for number in range(warm + plan.rounds):
         bench.sql(*change(table, size, number, plan.mixed))
         bench.append()
         # Who comes first after a change reads the source's log for the others: each does so in turn.
@@ -96,9 +98,9 @@ def measured(bench: Bench, plan: Plan, size: int) -> Measured:
             run = engine.run(requests[each])
             if run.outcomes[0].refresh.action != "DIFFERENTIAL":
                 raise AssertionError(f"{each} did {run.outcomes[0].refresh}")
-            if number >= plan.warm:
+            if number >= warm:
                 found.runs[each].append(run)
-        bench.tell(f"{name}: {number + 1} of {plan.warm + plan.rounds}")
+        bench.tell(f"{name}: {number + 1} of {warm + plan.rounds}")
     for each in plan.names:
         found.rivals[each] = _rivals(bench, engine, requests[each], plan.rivals)
     return found
@@ -118,7 +120,7 @@ def _rivals(bench: Bench, engine: Engine, request: Request, times: int) -> dict[
 
 def rows(plan: Plan, by_size: Mapping[int, Measured], c: float) -> list[Row]:
     found = []
-    how = "" if plan.mixed else ", rows only added"
+    how = _how(plan)
     for size, here in by_size.items():
         for each in plan.names:
             runs = here.runs[each]
@@ -137,11 +139,15 @@ def rows(plan: Plan, by_size: Mapping[int, Measured], c: float) -> list[Row]:
 def tables(plan: Plan, by_size: Mapping[int, Measured], c: float) -> list[Table]:
     large = max(by_size)
     here = by_size[large]
-    how = "" if plan.mixed else ", rows only added"
+    how = _how(plan)
     return [
         *(where_time_goes(f"{each}, {told(large)} rows{how}", here.runs[each], c) for each in plan.names),
         phases(f"Phases at {told(large)} rows{how}", here.runs, c),
     ]
+
+
+def _how(plan: Plan) -> str:
+    return ("" if plan.mixed else ", rows only added") + (", deletion vectors" if plan.vectors else "")
 
 
 def told(size: int) -> str:

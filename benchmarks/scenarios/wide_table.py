@@ -12,8 +12,8 @@ from benchmarks.report import Result, Row, seconds, size, work
 TITLE = "One of 100 columns is updated"
 ABOUT = """
 A stream table that uses two of the columns, and one that uses all, of a source whose update changes one of the two;
-then an update of a column that only the second one uses. *read* and *written* are bytes of all files that the JVM read
-and wrote from the opening of the invocation to its close. What a change feed stores is the writer's doing: Delta writes
+then an update of a column that only the second one uses. *read* and *written* are bytes that Spark's process read and
+wrote from the opening of the invocation to its close. What a change feed stores is the writer's doing: Delta writes
 whole rows, as they were and as they are.
 """
 COLUMNS = 100

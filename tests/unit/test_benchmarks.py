@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,15 @@ def test_a_page_tells_what_was_missed_and_counted() -> None:
     assert "| one | 9.00 C | ≤ 8.00 C **missed** | 30 C | 12 | 3 | 40 | 5 | 2 kB | 2.5 MB |  |" in text
     assert "| two | 0.25 C | ≤ 0.50 C |  |" in text
     assert "*date 2026-01-01; rows 7*" in text
+
+
+def test_what_is_written_keeps_figures_and_sizes_apart(tmp_path: Path) -> None:
+    result = report.Result("s", "Title", "About.", (report.Row("one", 2.5, work=Work(12)),))
+    report.write(result, {"date": "2026-01-01", "rows": 7}, tmp_path)
+    data = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
+    assert data["run"] == {"date": "2026-01-01", "rows": 7}
+    assert [(row["what"], row["value"], row["work"]["statements"]) for row in data["rows"]] == [("one", 2.5, 12)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s.json", "s.md", "s.svg"]
 
 
 def test_time_is_told_by_statement_where_runs_are_alike() -> None:
