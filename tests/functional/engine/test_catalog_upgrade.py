@@ -29,10 +29,17 @@ class TestCatalogUpgrade:
             store.Entry(tables.DEPENDENCIES, str(number), json.dumps({"rows": [row]})),
         ]
         view = Relation.of(catalog, "cdc_health").sql
-        world.sql(store.append(catalog, "a test", older), f"ALTER VIEW {view} AS SELECT 'x' AS source")
+        journal, kept = tables.journal(catalog).sql, ", ".join(f"'{key}'" for key in tables.PROPERTIES)
+        world.sql(
+            store.append(catalog, "a test", older),
+            f"ALTER VIEW {view} AS SELECT 'x' AS source",
+            f"ALTER TABLE {journal} UNSET TBLPROPERTIES ({kept})",
+        )
 
         assert world.refreshed(request) == "NO_DATA"
         assert store.parse(world.connect().query(store.read_query(catalog))).version == tables.SCHEMA_VERSION
+        properties = {r["key"]: r["value"] for r in world.connect().query(f"SHOW TBLPROPERTIES {journal}")}
+        assert properties.items() >= tables.PROPERTIES.items()
         [told] = world.connect().query(f"SELECT source, cdc_mode, lag_versions FROM {view}")
         assert dict(told) == {"source": orders, "cdc_mode": "NONE", "lag_versions": 0}
 
