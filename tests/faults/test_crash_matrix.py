@@ -167,7 +167,9 @@ def _prepared(world: World, kind: type[Case], expose: str, name: str, count: int
 
 def _told_at(executed: Sequence[str]) -> int:
     """With which statement a run has said how it ended; what it does after that is told by nobody."""
-    return max((n for n, sql in enumerate(executed, 1) if f"('{tables.HISTORY}'," in sql), default=len(executed))
+    history = f"('{tables.HISTORY}',"
+    told = [n for n, sql in enumerate(executed, 1) if sql.startswith("INSERT INTO") and history in sql]
+    return max(told, default=len(executed))
 
 
 def _die(case: Case, last: int, wire: Keeping, every: bool, *, closing: bool) -> Dead:

@@ -69,12 +69,15 @@ class Shop:
     def shown(self, name: str) -> Rows:
         return without_hidden(self.session.query(f"SELECT * FROM {self.schema}.{name}"))
 
-    def wanted(self, name: str, version: int) -> Rows:
-        return without_hidden(self.session.query(self.query(name, version)))
+    def wanted(self, version: int) -> dict[str, Rows]:
+        """What all are to show after a run; `big` reads what is shown, so it can only be told then."""
+        return {name: without_hidden(self.session.query(self.query(name, version))) for name in QUERIES}
 
-    def require_new(self, version: int) -> None:
-        for name in QUERIES:
-            assert self.shown(name) == self.wanted(name, version), name
+    def require_new(self, version: int) -> dict[str, Rows]:
+        wanted = self.wanted(version)
+        for name, rows in wanted.items():
+            assert self.shown(name) == rows, name
+        return wanted
 
     def all_right(self) -> None:
         """What `trickle verify` would say; one commit for each batch, and a history that is told to its end."""
@@ -132,7 +135,7 @@ def test_kill_9_at_any_moment(
     project.dbt("run", "--empty").ok()  # as a user starts it
     forget_log(project)
     dbt(project, "run").ok()
-    shop.require_new(0)
+    old = shop.require_new(0)
     last = statements(project)
     assert last > 20, "dbt's log does not tell its statements"
     chance, kills, version = random.Random(SEED), 0, 0
@@ -142,18 +145,17 @@ def test_kill_9_at_any_moment(
         shop.session.execute(f"INSERT INTO {shop.raw}.orders VALUES ('north', 1), ('region {version}', {version})")
         for name, text in shop.models(version).items():
             project.write(name, text)
-        old = {name: shop.shown(name) for name in QUERIES}
         moment = chance.randint(1, last)
         kills += killed_at(project, moment)
-        for name in QUERIES:
+        for name, new in shop.wanted(version).items():
             # Nothing but the old or the new content; `big` may be over the old `totals`.
             now = shop.shown(name)
-            right = now in (old[name], shop.wanted(name, version)) or name == "big"
+            right = now in (old[name], new) or name == "big"
             assert right, f"killed at statement {moment}: {name} shows {now}"
             assert now, f"killed at statement {moment}: {name} is empty"
         forget_log(project)
         dbt(project, "run").ok()
-        shop.require_new(version)
+        old = shop.require_new(version)
         last = statements(project)  # about as many as the next one will send
     print(f"{kills} runs were killed, and {version - kills} were too fast for that")
     nothing = dbt(project, "run").ok()
