@@ -122,13 +122,14 @@ class Invocation:
             self._planned = {plan.pgt_id: plan.public for plan in planned}
             known = (self._states.get(number) for number in self._planned)
             self._listed = guard.list_commits(session, [state for state in known if state is not None])
-            for plan in planned:
-                self._opened[plan.pgt_id] = Refresh(
-                    plan.refresh_id, plan.pgt_id, self.invocation_id, now, action="", status="RUNNING"
-                )
-            entries = [store.opened(self.invocation_id, self._planned)]
-            entries += [store.refresh(row) for row in self._opened.values()]
+            opened = {
+                plan.pgt_id: Refresh(plan.refresh_id, plan.pgt_id, self.invocation_id, now, action="", status="RUNNING")
+                for plan in planned
+            }
+            entries = [store.opened(self.invocation_id, self._planned), *map(store.refresh, opened.values())]
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, [*settled, *entries]))
+            # Only now: what could not be said to have begun has no end to tell of.
+            self._opened.update(opened)
 
     def is_pending(self, number: int) -> bool:
         """Announced, and its end not told yet."""

@@ -178,23 +178,43 @@ def test_a_warehouse_that_cannot_be_written(project: Project, obstacle: str) -> 
     assert "Traceback" not in run.output
 
 
-def test_tables_that_cannot_be_written_any_more_are_read(project: Project) -> None:
-    """The disk has become read-only, or another user's: one error that says so, and the old content serves."""
-    folders = [path for path in (project.root / ".trickle" / "warehouse").rglob("*") if path.is_dir()]
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
     for path in folders:
         path.chmod(0o500)
     try:
-        run = project.dbt("run", "--full-refresh", "--select", "kept", heeds_permissions=True)
-        shown = project.dbt(
-            "show", "--inline", "select * from {{ ref('kept') }}", "--output", "json", heeds_permissions=True
-        ).ok()
+        yield
     finally:
         for path in folders:
             path.chmod(0o755)
+
+
+def one_clear_error(run: Run, words: str) -> None:
     assert run.returncode == 1, run.output
+    failure = run.output.partition("Failure in model kept")[2]
+    assert "Failure in model" not in failure, run.output
+    assert failure.count(words) == 1, run.output
+    assert "could not be written" not in run.output, "what could not begin has no end to tell of"
     assert "Traceback" not in run.output
     assert not re.search(r"^\s+at [\w$.]+\(", run.output, re.MULTILINE), run.output
+
+
+def test_tables_that_cannot_be_written_any_more_are_read(project: Project) -> None:
+    """The disk has become read-only, or another user's: one error that says so, and the old content serves."""
+    warehouse = project.root / ".trickle" / "warehouse"
+    refresh = ("run", "--full-refresh", "--select", "kept")
+    with read_only(warehouse):
+        run = project.dbt(*refresh, heeds_permissions=True)
+        shown = project.dbt(
+            "show", "--inline", "select * from {{ ref('kept') }}", "--output", "json", heeds_permissions=True
+        ).ok()
+    one_clear_error(run, "Permission denied")
     assert '"letter": "\\u00e4"' in shown.output
-    project.dbt("run", "--full-refresh", "--select", "kept").ok()
+    # Of the storages alone: then the catalog can say what became of the refresh.
+    with read_only(warehouse / "trickle_changes.db"):
+        run = project.dbt(*refresh, heeds_permissions=True)
+    one_clear_error(run, "Cannot create")
     history = json.loads(project.trickle("history", "kept", "--output", "json").ok().output)
-    assert [row["status"] for row in history].count("FAILED") <= 1, "it is told where the catalog can be written"
+    assert (history[0]["status"], "Cannot create" in history[0]["error_message"]) == ("FAILED", True), history[0]
+    assert history[0]["action"] in ("FULL", "REINITIALIZE"), history[0]

@@ -7,8 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from dbt_trickle.catalog import store, tables
 from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
 from dbt_trickle.run.invocation import Invocation, Planned
 
@@ -36,3 +39,22 @@ def test_what_was_not_reached_may_also_have_been_skipped_by_dbt() -> None:
     told = json.loads(row)
     assert (told["action"], told["status"]) == ("SKIP", "SKIPPED")
     assert told["reason"] == "not reached: it was skipped, or the run ended before it"
+
+
+def test_a_run_that_could_not_be_announced_has_no_end_to_tell() -> None:
+    """The catalog cannot be written: that is one error, not a second one when the run closes."""
+
+    class ReadOnly:
+        def execute(self, sql: str) -> None:
+            if sql.startswith("INSERT"):
+                raise WarehouseError("TRK-301", "Permission denied", remedy="-")
+
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            return []
+
+    run = Invocation("i", ProjectSettings(), lambda: "now")
+    for _ in range(2):  # each stream table of the run is told
+        with pytest.raises(WarehouseError, match="Permission denied"):
+            run.open(ReadOnly(), [Planned(5, "r", Relation.of("shop", "totals"))])
+    assert not run.has_news
+    assert not run.is_pending(5)
