@@ -20,7 +20,8 @@ from dbt_trickle import names
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
-from dbt_trickle.run.invocation import Invocation, Outcome, Planned
+from dbt_trickle.run.announced import Outcome, Planned
+from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session

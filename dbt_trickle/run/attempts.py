@@ -10,7 +10,8 @@ from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.plan.decide import Decision, Work, instead
 from dbt_trickle.run import outcomes, recover, retry
-from dbt_trickle.run.invocation import Invocation, Outcome
+from dbt_trickle.run.announced import Outcome
+from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, is_lost, is_too_old, is_vacuumed, read_old_versions
 

@@ -17,30 +17,9 @@ from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
 from dbt_trickle.run import guard, maintain, past, recover, retry
+from dbt_trickle.run.announced import Outcome, Planned
 from dbt_trickle.run.session import Session, is_missing, meaning
 from dbt_trickle.run.sources import Sources
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one refresh did: for the console, run_results.json and the catalog."""
-
-    refresh: Refresh
-    state: StreamTable | None
-    dependencies: tuple[Dependency, ...] | None = None  # none: as they were
-    statements: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    events: tuple[Event, ...] = ()
-    moved: bool = False  # readers were led to another storage
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A stream table that this invocation has selected."""
-
-    pgt_id: int
-    refresh_id: str
-    public: Relation
 
 
 @dataclass
@@ -58,7 +37,7 @@ class Invocation:
     _catalog: store.Catalog | None = field(default=None, init=False)
     _meaning: Mapping[str, str] | None = field(default=None, init=False)
     _opened: dict[int, Refresh] = field(default_factory=dict, init=False)
-    _planned: dict[int, Relation] = field(default_factory=dict, init=False)
+    _planned: dict[int, Planned] = field(default_factory=dict, init=False)
     _outcomes: dict[int, Outcome] = field(default_factory=dict, init=False)
     _listed: Mapping[int, guard.Listed] = field(default_factory=dict, init=False)
     _noted: list[Event] = field(default_factory=list, init=False)
@@ -119,14 +98,15 @@ class Invocation:
             self._ensure_catalog(session)
             settled = self._settle_doubts(session)
             now = self.clock()
-            self._planned = {plan.pgt_id: plan.public for plan in planned}
+            self._planned = {plan.pgt_id: plan for plan in planned}
             known = (self._states.get(number) for number in self._planned)
             self._listed = guard.list_commits(session, [state for state in known if state is not None])
             opened = {
                 plan.pgt_id: Refresh(plan.refresh_id, plan.pgt_id, self.invocation_id, now, action="", status="RUNNING")
                 for plan in planned
             }
-            entries = [store.opened(self.invocation_id, self._planned), *map(store.refresh, opened.values())]
+            names = {plan.pgt_id: plan.public for plan in planned}
+            entries = [store.opened(self.invocation_id, names), *map(store.refresh, opened.values())]
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, [*settled, *entries]))
             # Only now: what could not be said to have begun has no end to tell of.
             self._opened.update(opened)
@@ -155,7 +135,12 @@ class Invocation:
 
     def name_of(self, number: int) -> str:
         with self._guard:
-            return str(self._planned.get(number, number))
+            plan = self._planned.get(number)
+            return str(plan.public if plan is not None else number)
+
+    def planned(self, number: int) -> Planned | None:
+        with self._guard:
+            return self._planned.get(number)
 
     def finish(self, outcome: Outcome) -> None:
         """Remembered now, written when the invocation closes."""

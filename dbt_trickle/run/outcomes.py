@@ -10,7 +10,8 @@ from dbt_trickle.errors import TrickleError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUSPENDED_BY_USER, Decision
 from dbt_trickle.run import recover, retire, retry, work
-from dbt_trickle.run.invocation import Invocation, Outcome
+from dbt_trickle.run.announced import Outcome
+from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import dependencies
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import is_about_columns
@@ -103,21 +104,23 @@ def failed(run: Invocation, pgt_id: int, problem: TrickleError) -> Outcome:
     """The public relation goes on serving what the last good refresh left."""
     now, before = run.clock(), run.state(pgt_id)
     message = str(problem)[:LONGEST_MESSAGE]
-    state = before
-    if before is not None:
+    plan = run.planned(pgt_id)
+    state = before if before is not None or plan is None else plan.unborn(now)
+    if state is not None:
         # What passes by itself says nothing of the stream table: an evening without a metastore suspends none.
         counts = not retry.passes_by_itself(problem)
-        errors = before.consecutive_errors + counts
-        suspended = counts and errors >= run.settings.max_consecutive_errors
+        errors = state.consecutive_errors + counts
+        # What was never loaded has nothing to serve meanwhile: each run tries to load it.
+        suspended = counts and state.is_populated and errors >= run.settings.max_consecutive_errors
         state = replace(
-            before,
+            state,
             consecutive_errors=errors,
             last_error=message,
             updated_at=now,
-            status=ERROR if suspended else before.status,
-            suspended_by="ERRORS" if suspended else before.suspended_by,
+            status=ERROR if suspended else state.status,
+            suspended_by="ERRORS" if suspended else state.suspended_by,
         )
-        if before.is_populated and is_about_columns(problem):
+        if state.is_populated and is_about_columns(problem):
             state = replace(state, needs_reinit=True, reinit_reason=f"columns did not fit: {_first_line(problem)}")
     row = run.running(pgt_id)
     # Where nothing was decided yet, nothing was tried either.

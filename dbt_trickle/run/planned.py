@@ -22,7 +22,7 @@ WHOLE_HISTORY = 1_000_000
 
 
 @dataclass(frozen=True)
-class Planned:
+class Plan:
     plan: tuple[steps.Step, ...]
     base: StreamTable  # the stream table before
     target: steps.Target
@@ -30,7 +30,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Refresh(Planned):
+class Refresh(Plan):
     marker: Marker  # what the commit among the steps says of itself
 
 
@@ -67,15 +67,15 @@ def changes(
     return Refresh(steps.bring_in(target, differential.applied, marker), base, target, base.generation, marker)
 
 
-def stand_in(here: Situation, columns: tuple[Column, ...]) -> Planned:
+def stand_in(here: Situation, columns: tuple[Column, ...]) -> Plan:
     base = base_of(here)
     generation, storage, before = _next_generation(here, base)
     target = _created(here, here.request.target(storage, columns))
     plan = steps.placeholder(target, here.pinned.text, here.request.standing(base))
-    return Planned((*before, *plan), base, target, generation)
+    return Plan((*before, *plan), base, target, generation)
 
 
-def statements(found: Planned) -> tuple[str, ...]:
+def statements(found: Plan) -> tuple[str, ...]:
     """As they are sent, with what is set around the commit that counts."""
     told: list[str] = []
     for step in found.plan:
@@ -85,23 +85,18 @@ def statements(found: Planned) -> tuple[str, ...]:
 
 
 def base_of(here: Situation) -> StreamTable:
-    if here.before is not None:
-        return here.before
-    request = here.request
+    request, before = here.request, here.before
+    if before is not None and before.batch:
+        return before
     batch = 0
     if request.config.expose == "table" and request.existing == "table":
         # It may have been this stream table, then another kind of model: Delta has not forgotten its batches,
         # and would skip a batch that it knows.
         known = recover.marked_commits(here.session, request.public, request.pgt_id, WHOLE_HISTORY)
         batch = max((marker.batch for _, marker in known), default=0)
-    return StreamTable(
-        request.pgt_id,
-        request.public.schema,
-        request.public.identifier,
-        request.unique_id,
-        batch=batch,
-        created_at=here.now,
-    )
+    public = request.public
+    new = StreamTable(request.pgt_id, public.schema, public.identifier, request.unique_id, created_at=here.now)
+    return replace(before or new, batch=batch)
 
 
 def _all_rows(here: Situation, target: steps.Target, understood: Understood) -> tuple[str, list[tuple[str, str]]]:

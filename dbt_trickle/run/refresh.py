@@ -9,8 +9,9 @@ from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.errors import TrickleBug, TrickleError
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import attempts, outcomes, work
+from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.consider import consider, passed_over
-from dbt_trickle.run.invocation import Invocation, Outcome
+from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 

@@ -10,9 +10,9 @@ from dbt_trickle.formats.base import Marker
 from dbt_trickle.plan import cost, steps
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import guard, leave, planned, recover, retire
+from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.commit import run_steps
 from dbt_trickle.run.differential import Differential
-from dbt_trickle.run.invocation import Outcome
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.run.understand import Understood
 

@@ -14,7 +14,7 @@ from fault_thrift import ThriftSession
 from thrift_server import ThriftServer
 
 from dbt_trickle.run import recover
-from dbt_trickle.run.invocation import Planned
+from dbt_trickle.run.announced import Planned
 from dbt_trickle.run.refresh import refresh
 
 pytestmark = pytest.mark.thrift

@@ -20,7 +20,7 @@ from dbt_trickle.errors import TrickleError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Marker
 from dbt_trickle.run import recover
-from dbt_trickle.run.invocation import Planned
+from dbt_trickle.run.announced import Planned
 from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, is_conflict

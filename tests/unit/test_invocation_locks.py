@@ -7,7 +7,8 @@ import threading
 from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.names import Relation
-from dbt_trickle.run.invocation import Invocation, Outcome
+from dbt_trickle.run.announced import Outcome
+from dbt_trickle.run.invocation import Invocation
 
 PATIENCE = 5.0
 

@@ -26,8 +26,9 @@ from dbt_trickle.catalog.events import Event
 from dbt_trickle.errors import CommandError, ModelError, TrickleError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import health, leave, verify
+from dbt_trickle.run.announced import Planned
 from dbt_trickle.run.frozen import Frozen
-from dbt_trickle.run.invocation import Invocation, Planned
+from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.refresh import fail, refresh
 from dbt_trickle.run.request import dbt_target
 
@@ -68,7 +69,17 @@ class TrickleAdapter(SparkAdapter):
             planned = requests.selected(graph, selected) or [model]
             run.open(
                 session,
-                [Planned(requests.number_of(n), str(uuid.uuid4()), requests.public_relation(n)) for n in planned],
+                [
+                    Planned(
+                        requests.number_of(node),
+                        str(uuid.uuid4()),
+                        requests.public_relation(node),
+                        str(node["unique_id"]),
+                        self.config.project_name,
+                        self._dbt_target,
+                    )
+                    for node in planned
+                ],
             )
         except TrickleError as problem:
             raise DbtRuntimeError(str(problem)) from problem
@@ -94,7 +105,7 @@ class TrickleAdapter(SparkAdapter):
                 sampled=self._is_sampled(),
                 full_refresh=full_refresh,
                 project=self.config.project_name,
-                dbt_target=dbt_target(self.config.target_name, self.config.credentials.schema),
+                dbt_target=self._dbt_target,
                 settings=run.settings,
             )
         except TrickleError as problem:
@@ -142,6 +153,10 @@ class TrickleAdapter(SparkAdapter):
             return health.as_rows(health.problems(run.stream_table_at(public), now(), warn_after, error_after))
         except TrickleError as problem:
             raise DbtRuntimeError(str(problem.about(str(public)))) from problem
+
+    @property
+    def _dbt_target(self) -> str:
+        return dbt_target(self.config.target_name, self.config.credentials.schema)
 
     def _is_sampled(self) -> bool:
         """--empty or --sample. Asked here, because Jinja's `flags` do not have the second one."""

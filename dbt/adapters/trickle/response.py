@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
-from dbt_trickle.run.invocation import Outcome
+from dbt_trickle.run.announced import Outcome
 
 
 @dataclass

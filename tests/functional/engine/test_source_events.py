@@ -14,7 +14,7 @@ from source_events import Case, load
 from dbt_trickle.catalog.state import ERROR
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleError
-from dbt_trickle.run.invocation import Planned
+from dbt_trickle.run.announced import Planned
 from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session

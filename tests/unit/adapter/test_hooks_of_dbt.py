@@ -14,7 +14,8 @@ from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
-from dbt_trickle.run.invocation import Invocation, Planned
+from dbt_trickle.run.announced import Planned
+from dbt_trickle.run.invocation import Invocation
 
 TABLE = StreamTable(5, "shop", "totals", "model.shop.totals", is_populated=True, status="ACTIVE")
 

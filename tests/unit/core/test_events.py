@@ -15,7 +15,8 @@ from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
-from dbt_trickle.run.invocation import Invocation, Planned
+from dbt_trickle.run.announced import Planned
+from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.refresh import fail
 
 TABLE = StreamTable(5, "shop", "totals", "model.shop.totals", is_populated=True, status="ACTIVE")

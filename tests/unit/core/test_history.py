@@ -16,7 +16,8 @@ from dbt_trickle.errors import ConfigError, TrickleError, WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
 from dbt_trickle.run import past
-from dbt_trickle.run.invocation import Invocation, Planned
+from dbt_trickle.run.announced import Planned
+from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.refresh import fail, refresh
 from dbt_trickle.run.request import Request
 
@@ -73,6 +74,26 @@ def test_while_it_runs_nothing_is_decided(run: Invocation, warehouse: Warehouse)
 def test_what_failed_before_anything_was_decided(run: Invocation, warehouse: Warehouse) -> None:
     fail(run, 5, ConfigError("TRK-101", "unknown key", remedy="-"))
     assert closed(run, warehouse) == ("SKIP", "FAILED")
+
+
+def test_a_first_load_that_failed_can_be_asked_for_by_name(warehouse: Warehouse) -> None:
+    """It is no stream table yet, but its history is that of one; each run tries again."""
+    run = Invocation("i", ProjectSettings(max_consecutive_errors=1), lambda: "now")
+    run._catalog = store.Catalog(tables.SCHEMA_VERSION)
+    run.open(warehouse, [Planned(5, "r", PUBLIC, "model.shop.totals", "shop", "dev/shop")])
+    fail(run, 5, PROBLEM)
+    state = run.state(5)
+    assert state is not None
+    assert (state.public, state.dbt_unique_id, state.project, state.dbt_target) == (
+        PUBLIC,
+        "model.shop.totals",
+        "shop",
+        "dev/shop",
+    )
+    assert (state.status, state.is_populated, state.consecutive_errors) == ("INITIALIZING", False, 1)
+    assert "UNRESOLVED_COLUMN" in str(state.last_error)
+    run.close(warehouse)
+    assert f"'{tables.STREAM_TABLE}', '5'" in warehouse.appended[-1]
 
 
 def test_what_failed_on_the_way(run: Invocation, warehouse: Warehouse) -> None:

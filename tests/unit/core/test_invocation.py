@@ -13,7 +13,8 @@ from dbt_trickle.catalog import store, tables
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
-from dbt_trickle.run.invocation import Invocation, Planned
+from dbt_trickle.run.announced import Planned
+from dbt_trickle.run.invocation import Invocation
 
 NOW = "2026-01-01T00:00:00.000+00:00"
 

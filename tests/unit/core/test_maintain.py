@@ -15,7 +15,8 @@ from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation
 from dbt_trickle.run import maintain
-from dbt_trickle.run.invocation import Invocation, Outcome, Planned
+from dbt_trickle.run.announced import Outcome, Planned
+from dbt_trickle.run.invocation import Invocation
 
 NOW = "2026-03-10T12:00:00.000+00:00"
 TABLE = StreamTable(5, "shop", "totals", "m", storage_relation="changes.st_5_g1", is_populated=True, batch=200)

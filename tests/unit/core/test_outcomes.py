@@ -10,7 +10,8 @@ from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.names import Relation
-from dbt_trickle.run.invocation import Invocation, Planned
+from dbt_trickle.run.announced import Planned
+from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
 from dbt_trickle.tree import fingerprint

@@ -17,8 +17,9 @@ from dbt_trickle.formats.base import Marker, SourceVersion
 from dbt_trickle.names import Relation
 from dbt_trickle.run import refresh as refreshing
 from dbt_trickle.run import retry
+from dbt_trickle.run.announced import Outcome, Planned
 from dbt_trickle.run.consider import with_columns
-from dbt_trickle.run.invocation import Invocation, Outcome, Planned
+from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.retry import AWAY, CONFLICT, Backoff

@@ -19,8 +19,9 @@ from dbt_trickle.errors import CommandError, ConfigError, ModelError, TrickleErr
 from dbt_trickle.formats.base import Marker
 from dbt_trickle.names import Relation
 from dbt_trickle.run import verify
+from dbt_trickle.run.announced import Planned
 from dbt_trickle.run.frozen import Frozen
-from dbt_trickle.run.invocation import Invocation, Planned
+from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
 
