@@ -38,7 +38,7 @@ test: $(STAMP)  ## the whole suite, all groups even where one fails
 
 .PHONY: $(TESTS)
 $(TESTS): $(STAMP)
-	@log=$$(mktemp); start=$$(date +%s); status=0; $(BIN)/pytest -q $@ >$$log 2>&1 || status=$$?; \
+	@log=$$(mktemp); start=$$(date +%s); status=0; $(BIN)/pytest -q --durations=8 $@ >$$log 2>&1 || status=$$?; \
 	echo "== $@ ($$(($$(date +%s) - start)) s)"; cat $$log; rm $$log; exit $$status
 
 soak: $(STAMP)  ## crashes, kills, random changes and racing readers, many more than `make test` has time for

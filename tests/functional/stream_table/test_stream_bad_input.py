@@ -91,6 +91,12 @@ class TestBadInput:
         assert [name for name, result in results.items() if len(result.message.splitlines()) > 9] == []
         assert shop.sql(f"show views in {shop.schema}")[0].viewName == "with_uuid"
         assert len(shop.sql(f"show tables in {shop.schema}")) == 2
+        # What was never loaded has a history, too, and can be asked for it.
+        [failed] = shop.trickle_json("history", "no_column")
+        assert (failed["action"], failed["status"]) == ("FULL", "FAILED")
+        assert "UNRESOLVED_COLUMN" in failed["error_message"]
+        state = shop.state("no_column")
+        assert (state.status, state.is_populated, state.consecutive_errors) == ("INITIALIZING", False, 1)
 
     def test_the_old_content_serves(self, shop: Shop) -> None:
         shop.table("orders")
