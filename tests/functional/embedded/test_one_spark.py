@@ -130,8 +130,8 @@ print(found, spark.sparkContext.master)
 
 def test_the_spark_of_a_notebook_is_used_from_any_thread(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    # What their Spark prints while it starts is theirs, too.
-    assert run(ADOPTED, home).stdout.splitlines() == [
+    # What their Spark prints while it starts is theirs, too; on a new machine jars are fetched before.
+    assert run(ADOPTED, home).stdout.splitlines()[-3:] == [
         "TRK-304 Spark runs without Delta (spark.sql.extensions is not set)",
         "TRK-404 Spark already runs in this process with other settings for spark.driver.memory, spark.jars",
         "[(3,)] local[1]",
