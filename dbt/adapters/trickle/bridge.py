@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +14,9 @@ from typing import Any
 from dbt_common.events.base_types import EventLevel
 from dbt_common.exceptions import DbtBaseException
 
+from dbt.adapters.trickle.user_errors import ours, user_errors
 from dbt_trickle.config import ProjectSettings
-from dbt_trickle.errors import CommandError, EnvironmentProblem, TrickleError
+from dbt_trickle.errors import CommandError, EnvironmentProblem
 from dbt_trickle.names import Relation
 from dbt_trickle.run.orphans import Scope
 from dbt_trickle.run.request import Request, dbt_target
@@ -75,7 +75,7 @@ class Project:
     def connect(self) -> Iterator[Session]:
         from dbt.adapters.trickle.engine_session import AdapterSession
 
-        with _user_errors(), self._adapter.connection_named("trickle"):
+        with user_errors(), self._adapter.connection_named("trickle"):
             try:
                 yield AdapterSession(self._adapter)
             finally:
@@ -126,7 +126,7 @@ class Project:
         answer = self._dbt("--log-level", "none", "--quiet", "compile", "--select", model.selector, manifest=manifest)
         if not answer.success:
             told = answer.exception or "; ".join(str(r.message) for r in answer.result if r.message)
-            raise _ours(told) or EnvironmentProblem(
+            raise ours(told) or EnvironmentProblem(
                 "TRK-410", f"dbt cannot compile {model.public}: {told}", remedy="See `dbt compile`."
             )
         manifest.build_flat_graph()
@@ -135,7 +135,7 @@ class Project:
         FACTORY.adapters[self._adapter.type()] = self._adapter
         self._adapter.set_macro_resolver(manifest)
         self._adapter.set_macro_context_generator(generate_runtime_macro_context)
-        with _user_errors(), self._adapter.connection_named("trickle"):
+        with user_errors(), self._adapter.connection_named("trickle"):
             existing = self._adapter.get_relation(None, model.public.schema, model.public.identifier)
             query = self._query(node)
         return requests.request(
@@ -164,7 +164,7 @@ class Project:
         flags = ["--full-refresh"] if full_refresh else []
         answer = self._dbt("--log-level", "none", "run", "--select", *(m.selector for m in models), *flags)
         if answer.exception is not None:
-            raise _ours(answer.exception) or EnvironmentProblem(
+            raise ours(answer.exception) or EnvironmentProblem(
                 "TRK-412", f"dbt could not run: {answer.exception}", remedy="See `dbt run`."
             )
         return [_told(result) for result in answer.result]
@@ -172,7 +172,7 @@ class Project:
     def _parse(self) -> Any:
         answer = self._dbt("--log-level", "none", "--quiet", "parse")
         if not answer.success:
-            raise _ours(answer.exception) or EnvironmentProblem(
+            raise ours(answer.exception) or EnvironmentProblem(
                 "TRK-410", f"dbt cannot parse the project: {answer.exception}", remedy="See `dbt parse`."
             )
         return answer.result
@@ -258,7 +258,7 @@ def open_project(
             f"no dbt_project.yml in {args.project_dir}",
             remedy="Call trickle inside a dbt project, or name it with --project-dir.",
         )
-    with _user_errors():
+    with user_errors():
         set_from_args(args, None)
         config = RuntimeConfig.from_args(args)
         if config.credentials.type != "trickle":
@@ -294,32 +294,6 @@ def _mapping(variables: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise CommandError("TRK-504", f"`--vars` is no mapping but {variables!r}", remedy=remedy)
     return found
-
-
-@contextmanager
-def _user_errors() -> Iterator[None]:
-    """dbt's errors about profile, project or connection are the user's to mend: in words, without a stack."""
-    try:
-        yield
-    except DbtBaseException as problem:
-        if ours := _ours(problem):
-            raise ours from None
-        raise EnvironmentProblem("TRK-409", str(problem).strip(), remedy="See `dbt debug`.") from problem
-
-
-def _ours(problem: BaseException | str) -> TrickleError | None:
-    """What the adapter said, where dbt has put words of its own before it."""
-    cause = getattr(problem, "__cause__", None)
-    return cause if isinstance(cause, TrickleError) else said_in(str(problem))
-
-
-def said_in(text: str) -> TrickleError | None:
-    """An error of ours that was made a text of."""
-    said = re.search(r"\[(TRK-\d+)\] (.*)", text, re.DOTALL)
-    if said is None:
-        return None
-    what, *remedy = (line.strip() for line in said.group(2).strip().splitlines())
-    return EnvironmentProblem(said.group(1), what, remedy="\n  ".join(remedy) or "See `dbt debug`.")
 
 
 def python_version() -> str:

@@ -11,7 +11,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from dbt.adapters.trickle import asked, embedded, jars, java
-from dbt.adapters.trickle.bridge import Project, open_project, python_version, said_in
+from dbt.adapters.trickle.bridge import Project, open_project, python_version
+from dbt.adapters.trickle.user_errors import said_in
 from dbt_trickle.catalog import tables
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import EnvironmentProblem, TrickleError

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from dbt.adapters.factory import reset_adapters
 from dbt_project import Project
 
-from dbt.adapters.trickle import bridge
+from dbt.adapters.trickle import bridge, user_errors
 from dbt.adapters.trickle.writer_lock import WriterLock
 from dbt_trickle.cli.main import cli
 from dbt_trickle.errors import TrickleError
@@ -218,7 +218,7 @@ def test_two_models_of_one_name(tmp_path: Path) -> None:
     ],
 )
 def test_an_error_that_dbt_made_a_text_of(text: str, code: str, what: str, remedy: str) -> None:
-    problem = bridge.said_in(text)
+    problem = user_errors.said_in(text)
     assert problem is not None
     assert (problem.code, problem.what, problem.remedy) == (code, what, remedy)
-    assert bridge.said_in("dbt's own") is None
+    assert user_errors.said_in("dbt's own") is None
