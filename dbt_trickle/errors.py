@@ -69,6 +69,7 @@ _REMEDIES = {
     "TRK-310": "Nothing was changed. `dbt run --full-refresh` on that model loads it anew; `trickle verify` tells "
     "whether others are concerned.",
     "TRK-311": "Name a `primary_key` that tells the rows apart, or leave it out: then rows are compared as a whole.",
+    "TRK-312": "Run it once with `--full-refresh`, and give its rows something that tells them apart, or count them.",
 }
 _RAISED = re.compile(rf"\[({'|'.join(_REMEDIES)})\] (.*?)\.?(?: SQLSTATE: \w+)?(?:\n|$)")
 

@@ -34,10 +34,10 @@ def literal(text: str) -> str:
 
 
 def setting(key: str, value: str) -> str:
-    """SET, both sides quoted: an unquoted value ends at a semicolon."""
+    """SET, both sides quoted: an unquoted value ends at a semicolon. Nothing is a value, too, and has no quotes."""
     if "\n" in value:
         raise TrickleBug(f"the value of the setting {key} has a line break")
-    return f"SET {quote(key)} = {quote(value)}"
+    return f"SET {quote(key)} = {quote(value) if value else ''}".rstrip()
 
 
 @dataclass(frozen=True, order=True)

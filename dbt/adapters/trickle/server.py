@@ -115,9 +115,11 @@ def apply(handle: TrickleServerConnection, settings: dict[str, str]) -> None:
             handle.cursor().execute(setting(key, value))
         except Exception as problem:
             # The name only: a value may be a password.
+            said = message_of(problem)
+            said = said.replace(value, "…") if value else said
             raise EnvironmentProblem(
                 "TRK-411",
-                f"the Spark server does not take the setting {key}: {message_of(problem).replace(value, '…')}",
+                f"the Spark server does not take the setting {key}: {said}",
                 remedy="Take it out of server_side_parameters in the profile; settings that count only when "
                 "Spark starts belong to the server.",
             ) from problem

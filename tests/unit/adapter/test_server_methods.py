@@ -15,9 +15,11 @@ from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark import connections
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.trickle import server
 from dbt.adapters.trickle.connections import TrickleConnectionManager
 from dbt.adapters.trickle.credentials import TrickleCredentials
 from dbt.adapters.trickle.server import TrickleOdbcConnection, TrickleServerConnection
+from dbt_trickle.errors import EnvironmentProblem
 
 TOKEN = "dapi-secret"
 SERVER = {"schema": "s", "host": "spark.example", "port": 443, "token": TOKEN}
@@ -138,3 +140,19 @@ def test_without_its_driver_each_method_says_what_to_install(monkeypatch: pytest
         opened(HTTP)
     with pytest.raises(DbtRuntimeError, match=r"dbt-spark\[ODBC\]"):
         opened(ODBC)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [("s3cret", "cannot be … here"), ("", "cannot be s3cret here")], ids=["a value", "none"]
+)
+def test_a_setting_that_is_refused_is_told_without_its_value(value: str, told: str) -> None:
+    class Refusing:
+        def cursor(self) -> Any:
+            return self
+
+        def execute(self, sql: str) -> None:
+            raise DbtRuntimeError("cannot be s3cret here")
+
+    with pytest.raises(EnvironmentProblem) as problem:
+        server.apply(Refusing(), {"spark.x": value})  # type: ignore[arg-type]
+    assert (problem.value.code, problem.value.what.endswith(told)) == ("TRK-411", True), problem.value

@@ -69,3 +69,15 @@ def test_names_that_only_begin_like_a_number_are_names(name: str) -> None:
 )
 def test_storage_columns(name: str, stored: str) -> None:
     assert storage_column(name, 3) == stored
+
+
+@pytest.mark.parametrize(
+    ("value", "statement"),
+    [
+        ("UTC", "SET `spark.x.y` = `UTC`"),
+        ("a;b`c", "SET `spark.x.y` = `a;b``c`"),
+        ("", "SET `spark.x.y` ="),  # seen on Spark: the setting is there and empty
+    ],
+)
+def test_a_setting_is_quoted(value: str, statement: str) -> None:
+    assert names.setting("spark.x.y", value) == statement

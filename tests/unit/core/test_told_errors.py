@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dbt_trickle.apply.bag import TOO_MANY
 from dbt_trickle.apply.base import NOT_STORED
 from dbt_trickle.apply.shape import SAME_KEY
 from dbt_trickle.catalog import store, tables
@@ -160,13 +161,14 @@ def test_503_in_the_catalog() -> None:
         ("TRK-310", NOT_STORED, "--full-refresh"),
         ("TRK-310", TOO_FEW, "--full-refresh"),
         ("TRK-311", SAME_KEY, "`primary_key`"),
+        ("TRK-312", TOO_MANY, "--full-refresh"),
     ],
 )
 @pytest.mark.parametrize(
     "around",
     ["[USER_RAISED_EXCEPTION] {} SQLSTATE: P0001", "{}", "{}\n  in: select 1", "Job aborted: {}. SQLSTATE: P0001"],
 )
-def test_310_and_311_come_out_of_a_statement(code: str, message: str, remedy: str, around: str) -> None:
+def test_310_to_312_come_out_of_a_statement(code: str, message: str, remedy: str, around: str) -> None:
     """With their own code and remedy, whatever Spark and the connection say around them."""
     problem = raised_in_sql(around.format(message))
     assert problem is not None
