@@ -21,28 +21,37 @@ DEAD = 9
 
 
 @dataclass
-class Recorder:
-    """What an alive run executes says where there is to die."""
+class Watched:
+    """A session in front of whose statements something is done."""
 
     inner: Session
-    every: bool = False
-    executed: list[str] = field(default_factory=list)
 
     def execute(self, sql: str) -> None:
-        self._note(sql)
+        self.before(sql)
         self.inner.execute(sql)
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        self._note(sql)
+        self.before(sql)
         return self.inner.query(sql)
 
-    def _note(self, sql: str) -> None:
+    def before(self, sql: str) -> None:
+        raise NotImplementedError
+
+
+@dataclass
+class Recorder(Watched):
+    """What an alive run executes says where there is to die."""
+
+    every: bool = False
+    executed: list[str] = field(default_factory=list)
+
+    def before(self, sql: str) -> None:
         if self.every or writes(sql):
             self.executed.append(sql)
 
 
 @dataclass
-class Mortal:
+class Mortal(Watched):
     """Ends its process with the statement number `last`: sent to the server, and not waited for.
 
     The server then does it. Who dies with the answer in hand, or anywhere before the next statement that
@@ -57,15 +66,7 @@ class Mortal:
     every: bool = False
     executed: int = 0
 
-    def execute(self, sql: str) -> None:
-        self._step(sql)
-        self.inner.execute(sql)
-
-    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        self._step(sql)
-        return self.inner.query(sql)
-
-    def _step(self, sql: str) -> None:
+    def before(self, sql: str) -> None:
         if not self.every and not writes(sql):
             return
         self.executed += 1
@@ -77,27 +78,18 @@ class Mortal:
 
 
 @dataclass
-class Meeting:
+class Meeting(Watched):
     """A session that waits for the other one in front of a statement: the `number`th that `at` begins.
 
     It waits so many `times`: once to go on together, twice to let the other one do something in between.
     """
 
-    inner: Session
     at: str
     barrier: Barrier
     number: int = 1
     times: int = 1
 
-    def execute(self, sql: str) -> None:
-        self._wait(sql)
-        self.inner.execute(sql)
-
-    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        self._wait(sql)
-        return self.inner.query(sql)
-
-    def _wait(self, sql: str) -> None:
+    def before(self, sql: str) -> None:
         if sql.startswith(self.at):
             self.number -= 1
             if self.number == 0:
@@ -106,23 +98,14 @@ class Meeting:
 
 
 @dataclass
-class Interrupted:
+class Interrupted(Watched):
     """A session in front of whose statement number `at`, of those that write, something else happens."""
 
-    inner: Session
     at: int
     meanwhile: Callable[[], None]
     executed: int = 0
 
-    def execute(self, sql: str) -> None:
-        self._step(sql)
-        self.inner.execute(sql)
-
-    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        self._step(sql)
-        return self.inner.query(sql)
-
-    def _step(self, sql: str) -> None:
+    def before(self, sql: str) -> None:
         if writes(sql):
             self.executed += 1
             if self.executed == self.at:
