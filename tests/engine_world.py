@@ -19,7 +19,7 @@ from dbt_trickle import names
 from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
-from dbt_trickle.errors import WarehouseError
+from dbt_trickle.errors import TrickleError, WarehouseError
 from dbt_trickle.names import Relation
 from dbt_trickle.plan.steps import Docs
 from dbt_trickle.run.announced import Outcome, Planned
@@ -149,6 +149,22 @@ class World:
         outcomes = self.begin(requests, session, run)
         run.close(session)
         return outcomes
+
+    def attempt(self, requests: Sequence[Request]) -> list[tuple[str, str]]:
+        """One run; of each stream table its action or its error's code, with the reason."""
+        session, run = self.connect(), self.invocation()
+        run.open(session, [Planned(r.pgt_id, f"{r.pgt_id} {run.invocation_id}", r.public) for r in requests])
+        views = {row["viewName"] for row in session.query(f"SHOW VIEWS IN {self.schema}")}
+        told = []
+        for request in requests:
+            existing = "view" if request.public.identifier in views else None
+            try:
+                row = refresh(replace(request, existing=existing), session, run).refresh
+                told.append((row.action, row.reason))
+            except TrickleError as problem:
+                told.append((problem.code, problem.what))
+        run.close(session)
+        return told
 
     def refreshed(self, request: Request) -> str:
         return self.run(request)[0].refresh.action

@@ -40,6 +40,7 @@ class Case:
     auto: str  # what `refresh_mode: auto` does, where it is an error; empty: not looked at
     reason: str
     note: str
+    config: dict[str, Any]  # of the stream tables
 
     @property
     def is_refused(self) -> bool:
@@ -65,6 +66,7 @@ def _case(entry: dict[str, Any], default: dict[str, Any], name: str) -> Case:
         entry.get("auto", ""),
         entry.get("reason", ""),
         " ".join(entry.get("note", "").split()),
+        entry.get("config", {}),
     )
 
 

@@ -50,7 +50,7 @@ def choose(mode: Mode, facts: LogFacts, why_log: str = "cdc_mode is log") -> Cho
     no_feed = without_feed(facts)
     match mode:
         case "feed":
-            return Refused(Why.MODE, no_feed) if no_feed else Chosen("feed", "cdc_mode is feed")
+            return Refused(Why.MODE, f"cdc_mode is feed; {no_feed}") if no_feed else Chosen("feed", "cdc_mode is feed")
         case "log":
             return _from_log(facts, why_log)
         case "auto":

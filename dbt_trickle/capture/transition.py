@@ -39,6 +39,8 @@ _EXPLICIT: dict[Mode, tuple[State, str]] = {
     "feed": ("TRIGGER", "cdc_mode is feed"),
     "log": ("WAL", "cdc_mode is log"),
 }
+# It is recomputed meanwhile, or refused.
+_WITHOUT = "cdc_mode is feed; its change feed is off"
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,8 @@ def reading(mode: Mode, before: Capturing | None, facts: LogFacts) -> Reading:
 def step(mode: Mode, before: Capturing | None, seen: Seen, now: str, timeout_seconds: int) -> Step:
     """What follows from a refresh that succeeded; one that failed changes nothing."""
     if mode in _EXPLICIT:
-        return Step(Capturing(*_EXPLICIT[mode]))
-    if before is None or before.state == "NONE" or (before.state, before.reason) in _EXPLICIT.values():
+        return Step(_asked_for(mode, before, seen))
+    if before is None or before.state == "NONE" or _was_explicit(before):
         return Step(_begun(seen))
     if seen.feed is False:
         return Step(Capturing("WAL", FEED_OFF))
@@ -122,6 +124,17 @@ def step(mode: Mode, before: Capturing | None, seen: Seen, now: str, timeout_sec
             return _compared(before, seen, now, timeout_seconds)
         case _:
             return _from_log(before, seen)
+
+
+def _was_explicit(before: Capturing) -> bool:
+    return before.reason == _WITHOUT or (before.state, before.reason) in _EXPLICIT.values()
+
+
+def _asked_for(mode: Mode, before: Capturing | None, seen: Seen) -> Capturing:
+    """By name, so there is nothing to move to; what keeps it from working is told."""
+    state, reason = _EXPLICIT[mode]
+    unknown = seen.feed is None and before is not None and before.reason == _WITHOUT
+    return Capturing(state, _WITHOUT if mode == "feed" and (seen.feed is False or unknown) else reason)
 
 
 def _begun(seen: Seen) -> Capturing:

@@ -21,6 +21,7 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.plan import cost
 from dbt_trickle.plan.decide import Decision, Work
+from dbt_trickle.run import feeds
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.tree.algebra import scans
 
@@ -112,6 +113,8 @@ def _read(
         why = f"{new.relation}: {chosen.reason}"
         if chosen.why is Why.SCHEMA:
             return Decision("REINITIALIZE", why, Work.LOAD)
+        if chosen.why is Why.MODE:
+            return feeds.stopped(here, new, chosen.reason)
         return Decision("FULL", why, Work.OVERWRITE)
     return Read(key, facts, chosen)
 

@@ -1,8 +1,8 @@
 """Before a load: whether each source can be captured as it was asked for, and feeds that the user allowed to switch on.
 
 Only `cdc_mode: auto` falls back. What is asked for by name and cannot work is an error when the stream table is
-created, not some night later. A source is somebody else's table: nothing of it is changed unless
-`meta.trickle.enable_change_feed: true` says so of that source.
+created. Where it stops working later, it is recomputed if that is allowed, else it is the same error. A source is
+somebody else's table: nothing of it is changed unless `meta.trickle.enable_change_feed: true` says so of that source.
 """
 
 from __future__ import annotations
@@ -70,8 +70,19 @@ def _require_possible(here: Situation) -> None:
             raise ModelError(
                 "TRK-214",
                 f"`cdc_mode: feed`, and the change feed of {version.relation} is off",
-                remedy=_switch(version) + ", or use `cdc_mode: auto`.",
+                remedy=f"Use `cdc_mode: auto`, or {_switch(version)}.",
             )
+
+
+def stopped(here: Situation, version: SourceVersion, reason: str) -> Decision:
+    """A window that the feed does not hold, although it was to be read by that."""
+    if here.request.config.refresh_mode == "differential":
+        remedy = (
+            "With `cdc_mode: auto` the two versions are compared instead. To stay with `feed`, where it is off "
+            f"{_switch(version)}; then run once with --full-refresh."
+        )
+        raise ModelError("TRK-214", f"{version.relation}: {reason}", remedy=remedy)
+    return Decision("FULL", f"{version.relation}: {reason}", Work.OVERWRITE)
 
 
 def _facts(here: Situation, version: SourceVersion) -> TableFacts:
@@ -81,8 +92,8 @@ def _facts(here: Situation, version: SourceVersion) -> TableFacts:
 
 def _switch(version: SourceVersion) -> str:
     if version.kind == "STREAM_TABLE":
-        return f"Give that stream table `tblproperties: {{{FEED_PROPERTY}: true}}`"
+        return f"give that stream table `tblproperties: {{{FEED_PROPERTY}: true}}`"
     return (
-        f"Switch it on (ALTER TABLE {version.relation} SET TBLPROPERTIES ({FEED_PROPERTY} = true)), or allow that "
+        f"switch it on (ALTER TABLE {version.relation} SET TBLPROPERTIES ({FEED_PROPERTY} = true)), or allow that "
         "by `meta.trickle.enable_change_feed: true` of the source"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,6 @@ from source_events import Case, load
 from dbt_trickle.catalog.state import ERROR
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleError
-from dbt_trickle.run.announced import Planned
-from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 
@@ -47,23 +45,6 @@ class Lived:
     seen: Mapping[tuple[str, str], Seen]
 
 
-def attempt(world: World, requests: list[Request]) -> list[tuple[str, str]]:
-    """One run; of each stream table its action or its error's code, with the reason."""
-    session, run = world.connect(), world.invocation()
-    run.open(session, [Planned(r.pgt_id, f"{r.pgt_id} {run.invocation_id}", r.public) for r in requests])
-    views = {row["viewName"] for row in session.query(f"SHOW VIEWS IN {world.schema}")}
-    told = []
-    for request in requests:
-        existing = "view" if request.public.identifier in views else None
-        try:
-            row = refresh(replace(request, existing=existing), session, run).refresh
-            told.append((row.action, row.reason))
-        except TrickleError as problem:
-            told.append((problem.code, problem.what))
-    run.close(session)
-    return told
-
-
 @pytest.fixture(scope="class")
 def world(connect: Callable[[], Session]) -> World:
     return World.create(connect, ProjectSettings(catalog_schema="events_catalog", change_schema="events_changes"))
@@ -85,8 +66,8 @@ def lived(world: World, tmp_path_factory: pytest.TempPathFactory) -> Lived:
         tell(world, case, case.create, names[case.name])
         for mode in ("differential", *(["auto"] if case.auto else [])):
             query = case.query.format(**names[case.name])
-            requests[case.name, mode] = world.request(f"{mode}_{number}", query, refresh_mode=mode)
-    first = attempt(world, list(requests.values()))
+            requests[case.name, mode] = world.request(f"{mode}_{number}", query, refresh_mode=mode, **case.config)
+    first = world.attempt(list(requests.values()))
     refused = {case.name for case in CASES if case.is_refused}
     for (name, mode), (outcome, reason) in zip(requests, first, strict=True):
         assert outcome == "FULL" or (mode == "differential" and name in refused), (name, outcome, reason)
@@ -96,7 +77,7 @@ def lived(world: World, tmp_path_factory: pytest.TempPathFactory) -> Lived:
     }
     for case in CASES:
         tell(world, case, case.do, names[case.name])
-    told = attempt(world, list(requests.values()))
+    told = world.attempt(list(requests.values()))
     seen = {
         key: Seen(
             *answer, before[key], found(world, f"SELECT * FROM {request.public.sql}"), found(world, request.query)
@@ -134,7 +115,7 @@ class TestSources:
     def test_nothing_is_left_to_do(self, lived: Lived) -> None:
         """A second look finds the same versions; what was refused is refused again, and a file has none."""
         requests = [lived.requests[case.name, "differential"] for case in CASES]
-        for case, (outcome, reason) in zip(CASES, attempt(lived.world, requests), strict=True):
+        for case, (outcome, reason) in zip(CASES, lived.world.attempt(requests), strict=True):
             expected = case.differential if case.is_refused else "NO_DATA"
             assert outcome == expected, (case.name, outcome, reason)
 
@@ -144,10 +125,10 @@ class TestSources:
         limit = lived.world.settings.max_consecutive_errors
         while (state := lived.world.states()[request.pgt_id]).consecutive_errors < limit:
             assert state.status != ERROR
-            assert attempt(lived.world, [request])[0][0] == "TRK-202"
+            assert lived.world.attempt([request])[0][0] == "TRK-202"
         assert (state.status, state.suspended_by) == (ERROR, "ERRORS")
         assert "does not exist" in (state.last_error or "")
-        assert attempt(lived.world, [request])[0][:2] == ("SKIP", f"suspended after {limit} errors")
+        assert lived.world.attempt([request])[0][:2] == ("SKIP", f"suspended after {limit} errors")
         assert found(lived.world, f"SELECT * FROM {request.public.sql}") == before
 
 
