@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from dbt_trickle.names import literal
+
 INTEGERS = frozenset(["tinyint", "smallint", "int", "bigint"])
 _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
 # A weight as a decimal of so many digits; the product with the value must stay within Spark's 38.
@@ -21,6 +23,7 @@ _WEIGHT_DIGITS = 10
 _MOST_DIGITS = 38 - _WEIGHT_DIGITS - 1
 # Of a state: two of 38 digits added would be 39, and Spark would cut their fractions instead of failing.
 _STATE_DIGITS = 37
+TOO_LARGE = "[TRK-313] a sum that is kept for its group has too many digits"
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,14 @@ def rule(function: str, argument_type: str | None, result_type: str) -> Rule | N
         case "count", _:
             return Rule((_COUNT,), "{0}")
         case "sum", str(kind) if (summed := _sum(kind)) is not None:
-            return Rule((summed, _COUNT), f"CASE WHEN {{1}} = 0 THEN NULL ELSE CAST({{0}} AS {result_type}) END")
+            return Rule(
+                (summed, _COUNT), f"CASE WHEN {{1}} = 0 THEN NULL ELSE CAST({_fits('{0}')} AS {result_type}) END"
+            )
         case "avg", str(kind) if kind in INTEGERS:
             # Spark adds integers as doubles; the exact sum is what that is as long as it is exact.
             return Rule(
                 (_decimal("CAST({x} AS DECIMAL(19,0))", 0), _COUNT),
-                "CASE WHEN {1} = 0 THEN NULL ELSE CAST({0} AS DOUBLE) / {1} END",
+                f"CASE WHEN {{1}} = 0 THEN NULL ELSE CAST({_fits('{0}')} AS DOUBLE) / {{1}} END",
             )
         case _:
             return None
@@ -88,5 +93,13 @@ def _sum(kind: str) -> Part | None:
 
 def _decimal(value: str, scale: int) -> Part:
     kind = f"DECIMAL({_STATE_DIGITS},{scale})"
-    weighted = f"CAST({{w}} AS DECIMAL({_WEIGHT_DIGITS},0)) * {value}"
-    return Part(kind, f"coalesce(CAST(sum({value}) AS {kind}), 0)", f"coalesce(CAST(SUM({weighted}) AS {kind}), 0)")
+    weighted = f"{_fits(f'CAST({{w}} AS DECIMAL({_WEIGHT_DIGITS},0))')} * {value}"
+    sums = (
+        f"CASE WHEN count({value}) = 0 THEN 0 ELSE {_fits(f'CAST(SUM({x}) AS {kind})')} END" for x in (value, weighted)
+    )
+    return Part(kind, *sums)
+
+
+def _fits(value: str) -> str:
+    """Without ANSI what does not fit is NULL, as if there were none: of what is kept it must not pass for that."""
+    return f"coalesce({value}, raise_error({literal(TOO_LARGE)}))"

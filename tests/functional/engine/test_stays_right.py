@@ -8,6 +8,7 @@ import pytest
 from engine_world import World
 
 from dbt_trickle.catalog import store
+from dbt_trickle.delta.aggregate.functions import rule
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.run.request import Request
 
@@ -122,3 +123,31 @@ class TestStaysRight:
         outcome = world.run(request)[0].refresh
         assert (outcome.action, "another moment tomorrow" in outcome.reason) == ("FULL", True), outcome.reason
         require_right(world, request)
+
+    def test_a_kept_sum_that_does_not_fit_is_no_zero(self, world: World) -> None:
+        """That takes ten billion rows, so what is computed of them is looked at by itself."""
+        found = rule("sum", "decimal(27,0)", "decimal(37,0)")
+        assert found is not None
+        kept, _ = found.parts
+        rows, changes = kept.of_rows.format(x="x"), kept.of_changes.format(x="x", w="w")
+        value = found.value.format("x", "w")
+        most, beyond = "9" * 27, "9" * 38
+
+        def told(text: str, *values: str) -> object:
+            given = ", ".join(f"({x}, {w})" for x, w in (value.split(" times ") for value in values))
+            (row,) = world.looking.query(f"SELECT {text} AS told FROM VALUES {given} AS t(x, w)")
+            return row["told"]
+
+        assert told(rows, f"{most}BD times 1L", "NULL times 1L") == int(most)
+        assert told(changes, f"{most}BD times 3L", "1BD times -2L", "NULL times 1L") == int(most) * 3 - 2
+        assert told(rows, "CAST(NULL AS DECIMAL(27,0)) times 1L") == 0
+        assert told(changes, "CAST(NULL AS DECIMAL(27,0)) times 1L") == 0
+        assert told(value, "CAST(NULL AS DECIMAL(37,0)) times 0L") is None
+        for text, values in (
+            (rows, [f"{beyond}BD times 1L"] * 2),
+            (changes, [f"{most}BD times 10000000000L"]),
+            (changes, [f"{beyond}BD times 9L"]),
+            (value, ["CAST(NULL AS DECIMAL(37,0)) times 1L"]),
+        ):
+            with pytest.raises(TrickleError, match="TRK-313"):
+                told(text, *values)

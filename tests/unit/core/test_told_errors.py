@@ -15,6 +15,7 @@ from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.cli import lookup
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
+from dbt_trickle.delta.aggregate.functions import TOO_LARGE
 from dbt_trickle.delta.aggregate.state import TOO_FEW
 from dbt_trickle.errors import CommandError, ConfigError, ModelError, TrickleError, WarehouseError, raised_in_sql
 from dbt_trickle.formats.base import Marker
@@ -162,13 +163,14 @@ def test_503_in_the_catalog() -> None:
         ("TRK-310", TOO_FEW, "--full-refresh"),
         ("TRK-311", SAME_KEY, "`primary_key`"),
         ("TRK-312", TOO_MANY, "--full-refresh"),
+        ("TRK-313", TOO_LARGE, "`refresh_mode: full`"),
     ],
 )
 @pytest.mark.parametrize(
     "around",
     ["[USER_RAISED_EXCEPTION] {} SQLSTATE: P0001", "{}", "{}\n  in: select 1", "Job aborted: {}. SQLSTATE: P0001"],
 )
-def test_310_to_312_come_out_of_a_statement(code: str, message: str, remedy: str, around: str) -> None:
+def test_310_to_313_come_out_of_a_statement(code: str, message: str, remedy: str, around: str) -> None:
     """With their own code and remedy, whatever Spark and the connection say around them."""
     problem = raised_in_sql(around.format(message))
     assert problem is not None
