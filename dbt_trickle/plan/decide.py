@@ -12,6 +12,7 @@ from dbt_trickle.errors import ConfigError, ModelError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.plan.cost import Choice
 
+SUPERSEDED = "another run has altered it since this one began, which brings no other query or layout itself"
 SUSPENDED_BY_USER = "suspended by the user"
 KEPT_OLD_DEFINITION = "`on_configuration_change: continue` keeps the old definition"
 
@@ -47,6 +48,7 @@ class Facts:
     unversioned: tuple[str, ...] = ()  # why some source, or the query itself, has no version to compare
     public_is_ours: bool = True
     storage_touched: str = ""
+    deploys: bool = True  # its definition is another one than when the run began, or nobody need know
     shows_another: bool = False  # the public view is not of any storage of it
     sampled: bool = False
     full_refresh: bool = False
@@ -66,11 +68,14 @@ def decide(facts: Facts) -> Decision:
         if populated:
             return Decision("SKIP", "--empty and --sample leave an existing stream table as it is", Work.NOTHING)
         return Decision("SKIP", "--empty or --sample: a stand-in until the first real run", Work.PLACEHOLDER)
-    if config.status == "suspended" or _suspended_by(state, "USER", config):
+    if suspended_by_user(state, config):
         return Decision("SKIP", SUSPENDED_BY_USER, Work.NOTHING)
     if state is None or not populated:
         return Decision("FULL", _first_load(facts), Work.LOAD, "INITIAL")
     changed = _changed(facts, state)
+    if changed and not facts.deploys:
+        # To alter it back would undo what somebody has just deployed, at the cost of two loads.
+        return Decision("SKIP", SUPERSEDED, Work.NOTHING)
     if changed and (kept := _kept(config, changed)):
         return kept
     if not changed and _suspended_by(state, "ERRORS", config):
@@ -127,6 +132,10 @@ def moved_sources(old: Mapping[str, SourceVersion], new: Mapping[str, SourceVers
         elif not after.same_state(before):
             moved.append(f"{after.relation} moved from version {before.version} to {after.version}")
     return tuple(moved)
+
+
+def suspended_by_user(state: StreamTable | None, config: StreamTableConfig) -> bool:
+    return config.status == "suspended" or _suspended_by(state, "USER", config)
 
 
 def _suspended_by(state: StreamTable | None, whom: str, config: StreamTableConfig) -> bool:

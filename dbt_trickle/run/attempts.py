@@ -49,7 +49,7 @@ def _again(
     own = recover.committed_by(session, current, run.invocation_id)
     if own is not None:
         return outcomes.committed(run, before, current, *own)
-    return attempt(replace(request, existing=current.expose), session, run)
+    return attempt(replace(request, existing=current.expose, began=before), session, run)
 
 
 def _to_be_loaded(request: Request, run: Invocation, problem: WarehouseError) -> bool:

@@ -25,6 +25,7 @@ def run_steps(here: Situation, plan: tuple[steps.Step, ...]) -> tuple[tuple[str,
                 ran_empty = _run_commit(here.session, step)
                 here.phases.lap("execute")
                 commit = _committed(here.session, storage, marker, ran_empty)
+                _require_shown(here, storage)
                 here.phases.lap("confirm")
     return tuple(step.sql for step in plan), commit
 
@@ -39,6 +40,23 @@ def _require_unmoved(here: Situation) -> None:
         raise WarehouseError(
             "TRK-303",
             f"another run has made {shown} what it shows",
+            remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
+        )
+
+
+def _require_shown(here: Situation, storage: Relation) -> None:
+    """What was brought into a generation that readers are not led to any more has refreshed nothing.
+
+    Asked after the commit: whoever leads them on later than that, does so from what they have seen.
+    """
+    public, before = here.request.public, here.before
+    if before is None or storage == public or storage != before.storage_or_none:
+        return
+    shown = recover.serving_storage(here.session, public, here.request.pgt_id)
+    if shown not in (None, storage):
+        raise WarehouseError(
+            "TRK-303",
+            f"another run has made {shown} what it shows, while this one brought changes into {storage}",
             remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
         )
 

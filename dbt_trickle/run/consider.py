@@ -10,7 +10,7 @@ from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import Column, Refresh, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import Frontier
-from dbt_trickle.plan.decide import Decision, Facts, Work, decide, instead
+from dbt_trickle.plan.decide import Decision, Facts, Work, decide, instead, suspended_by_user
 from dbt_trickle.run import captures, feeds, guard, recover
 from dbt_trickle.run.columns import describe_query, described
 from dbt_trickle.run.differential import Differential, differential
@@ -19,7 +19,7 @@ from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, passes
-from dbt_trickle.run.situation import Phases, Situation, pinned_query
+from dbt_trickle.run.situation import Phases, Situation, meaning_of, pinned_query, with_meaning
 from dbt_trickle.run.understand import Understood, understand
 from dbt_trickle.tree import fingerprint
 
@@ -39,7 +39,7 @@ def consider(request: Request, session: Session, run: Invocation, row: Refresh, 
     """`row`: the row of the history that an outcome would complete; `prepare`: sources whose change feeds the user
     allowed to switch on get them.
     """
-    here = _look(request, session, run, row)
+    here = _look(with_meaning(request, session), session, run, row)
     decision = decide(here.facts)
     run.decided(request.pgt_id, decision.action)
     if decision.work is Work.NOTHING:
@@ -167,14 +167,17 @@ def _situation(
     pinned: PinnedQuery,
     phases: Phases,
 ) -> Situation:
+    # Of what the user has suspended nobody asks whether it was changed: its settings need not be asked for, either.
+    meaning = {} if suspended_by_user(before, request.config) else meaning_of(request, session, run)
+    meant = fingerprint.of(sql.without_terminator(request.query), request.relations, meaning)
+    began = request.began
     facts = Facts(
         config=request.config,
         state=before,
-        fingerprint=fingerprint.of(
-            sql.without_terminator(request.query), request.relations, run.meaning(session, request.hooked)
-        ),
+        fingerprint=meant,
         layout=request.layout,
         frontier=pinned.frontier,
+        deploys=began is None or (began.fingerprint, began.layout) != (meant, request.layout),
         public_is_ours=request.existing is not None,
         sampled=request.sampled,
         full_refresh=request.full_refresh,
@@ -215,13 +218,7 @@ def _shown_otherwise(session: Session, pinned: PinnedQuery) -> str:
 
 def _stored(request: Request, session: Session, run: Invocation, before: StreamTable | None) -> Storage | None:
     """What became of its storage since the last run; nothing is asked where it does not matter."""
-    suspended = request.config.status == "suspended" or (before is not None and before.suspended_by == "USER")
-    if (
-        before is None
-        or not before.is_populated
-        or request.sampled
-        or (suspended and request.config.status != "active")
-    ):
+    if before is None or not before.is_populated or request.sampled or suspended_by_user(before, request.config):
         return None
     if request.existing != before.expose:
         # dbt's cache shows something else under the public name than we left there.

@@ -78,10 +78,8 @@ class Invocation:
         with self._guard:
             return self._catalog.dependencies.get(number, ()) if self._catalog is not None else ()
 
-    def meaning(self, session: Session, hooked: bool = False) -> Mapping[str, str]:
-        """The session's settings that belong to a definition; `hooked`: its own hooks may have changed them."""
-        if hooked:
-            return meaning(session)
+    def meaning(self, session: Session) -> Mapping[str, str]:
+        """The settings that belong to a definition, of a session in which no hooks have changed them."""
         with self._guard:
             if self._meaning is None:
                 self._meaning = meaning(session)

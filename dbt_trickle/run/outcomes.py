@@ -8,7 +8,7 @@ from dbt_trickle.catalog import events
 from dbt_trickle.catalog.state import ACTIVE, ERROR, SUSPENDED, Dependency, StreamTable
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.formats.base import Commit, Marker
-from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUSPENDED_BY_USER, Decision
+from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUPERSEDED, SUSPENDED_BY_USER, Decision
 from dbt_trickle.run import recover, retire, retry, work
 from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.invocation import Invocation
@@ -46,7 +46,7 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
         captured, told = here.captures.settle(here.session, here.pinned.frontier, here.pinned.unversioned)
     elif before is not None and decision.reason == SUSPENDED_BY_USER:
         state = replace(before, status=SUSPENDED, updated_at=here.now)
-    kept_old = decision.reason.endswith(KEPT_OLD_DEFINITION)
+    to_be_told = decision.reason.endswith((KEPT_OLD_DEFINITION, SUPERSEDED))
     return Outcome(
         replace(
             here.row,
@@ -64,7 +64,7 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
         captured,
         statements=statements,
         events=told,
-        warnings=(f"{here.request.name}: {decision.reason}",) if kept_old else (),
+        warnings=(f"{here.request.name}: {decision.reason}",) if to_be_told else (),
     )
 
 

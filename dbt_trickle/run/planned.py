@@ -15,7 +15,7 @@ from dbt_trickle.plan import steps
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import recover
 from dbt_trickle.run.differential import Differential
-from dbt_trickle.run.situation import Situation
+from dbt_trickle.run.situation import Situation, meaning_of
 from dbt_trickle.run.understand import Understood
 
 WHOLE_HISTORY = 1_000_000
@@ -131,7 +131,7 @@ def _marker(
             **here.request.definition(columns, here.pinned.unversioned, here.pinned.functions),
             "engine": understood.remembered(),
             "views": here.pinned.view_texts,
-            "meaning": dict(here.run.meaning(here.session, here.request.hooked)),
+            "meaning": dict(meaning_of(here.request, here.session, here.run)),
         },
     )
 

@@ -14,6 +14,7 @@ from dbt_trickle.run.consider import consider, passed_over
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
+from dbt_trickle.run.situation import with_meaning
 
 
 def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
@@ -48,6 +49,7 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     if not run.settings.enabled:
         return outcomes.switched_off(request, run)
     row = run.running(request.pgt_id)
+    request = with_meaning(request, session)
     found = passed_over(request, session, run, row) or consider(request, session, run, row, prepare=True)
     here, decision = found.here, found.decision
     run.decided(request.pgt_id, decision.action)

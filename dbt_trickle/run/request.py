@@ -29,7 +29,9 @@ class Request:
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)  # by Relation.key, where one has its own
     existing: str | None = None  # what has the public name now: view, table or nothing
     shown: str | None = None  # the text of that view; none: it is not known
+    began: StreamTable | None = None  # what it was when this run looked first, where it looks again
     hooked: bool = False  # statements of the user's ran in the session before
+    meaning: Mapping[str, str] | None = None  # the settings that they left; none: they are the run's
     variables: bool = False  # some of which set variables of the session, that the text may name
     sampled: bool = False
     full_refresh: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from time import perf_counter
@@ -14,7 +15,7 @@ from dbt_trickle.run.captures import Captures
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
-from dbt_trickle.run.session import Session
+from dbt_trickle.run.session import Session, meaning
 
 
 @dataclass
@@ -31,9 +32,18 @@ class Phases:
         self._last = now
 
 
+def with_meaning(request: Request, session: Session) -> Request:
+    """What its own hooks have set is read once: they run before a refresh and after it."""
+    return replace(request, meaning=meaning(session)) if request.hooked and request.meaning is None else request
+
+
+def meaning_of(request: Request, session: Session, run: Invocation) -> Mapping[str, str]:
+    return request.meaning if request.meaning is not None else run.meaning(session)
+
+
 def pinned_query(request: Request, session: Session, run: Invocation, known: Frontier) -> PinnedQuery:
     query = sql.without_terminator(request.query)
-    pinned = run.sources.pin_query(session, query, run.meaning(session, request.hooked), known)
+    pinned = run.sources.pin_query(session, query, meaning_of(request, session, run), known)
     if not request.variables:
         return pinned
     # In the text they look like columns.

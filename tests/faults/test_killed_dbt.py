@@ -92,8 +92,12 @@ class Shop:
             batches = Counter(marker.batch for _, marker in commits)
             assert max(batches.values()) == 1, f"{table.public}: {batches}"
         numbers = ", ".join(str(table.pgt_id) for table in own)
-        history = self.session.query(f"SELECT status FROM trickle.pgt_refresh_history WHERE pgt_id IN ({numbers})")
+        history = self.session.query(
+            f"SELECT pgt_id, batch, action, status FROM trickle.pgt_refresh_history WHERE pgt_id IN ({numbers})"
+        )
         assert "RUNNING" not in {row["status"] for row in history}
+        done = [row for row in history if row["status"] == "COMPLETED" and row["action"] != "NO_DATA"]
+        assert max(Counter((row["pgt_id"], row["batch"]) for row in done).values()) == 1, "one of them was not seen"
 
 
 def dbt(project: Project, *arguments: str) -> Dbt:

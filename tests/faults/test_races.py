@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -81,7 +82,10 @@ def all_right(world: World, *requests: Request) -> None:
     assert (marker.batch, marker.fingerprint) == (state.batch, state.fingerprint)
     assert world.run(current)[0].refresh.action == "NO_DATA"
     assert world.rows(shown) == world.rows(current.query)
-    assert "RUNNING" not in {row["status"] for row in world.history() if row["pgt_id"] == request.pgt_id}
+    history = [row for row in world.history() if row["pgt_id"] == request.pgt_id]
+    assert "RUNNING" not in {row["status"] for row in history}
+    told = Counter(row["batch"] for row in history if row["status"] == "COMPLETED" and row["action"] != "NO_DATA")
+    assert max(told.values()) == 1, "no refresh is told of that no reader has seen"
 
 
 def test_of_one_batch_one_commit_is_made(world: World) -> None:
@@ -161,6 +165,7 @@ def test_an_alter_beside_a_refresh(world: World, expose: str, moved: bool, at: s
     barrier = PROCESSES.Barrier(2)
     answers = at_once(partial(running, world, old, at, barrier, number, 2), partial(altering, world, new, barrier))
     assert not [answer for answer in answers if isinstance(answer, Failed)], answers
+    assert [action for action, _, _ in answers] == ["SKIP" if moved else "NO_DATA", "ALTER"]
     # Whose run it is that comes next decides what the name shows.
     for request in (old, new):
         world.run(request)

@@ -96,6 +96,7 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
     ("`--empty` or `--sample`", {"facts": {"sampled": True}}, ("SKIP", "PLACEHOLDER")),
     ("`status: suspended`", {"state": {"suspended_by": "USER"}}, ("SKIP", "NOTHING")),
     ("it does not exist yet", {"facts": {"public_is_ours": False}}, ("FULL", "LOAD")),
+    ("another run has altered it", {"facts": {"fingerprint": "new", "deploys": False}}, ("SKIP", "NOTHING")),
     (
         "its query or its layout changed, and",
         {"facts": {"fingerprint": "new"}, "config": {"on_configuration_change": "continue"}},

@@ -14,6 +14,7 @@ from dbt_trickle.run.announced import Planned
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
+from dbt_trickle.run.situation import meaning_of, with_meaning
 from dbt_trickle.tree import fingerprint
 
 TABLE = StreamTable(5, "shop", "totals", "model.shop.totals", is_populated=True, status="ACTIVE", batch=3)
@@ -83,6 +84,9 @@ def test_settings_are_read_again_where_hooks_may_have_changed_them() -> None:
 
     run = Invocation("i", ProjectSettings(), lambda: "now")
     run._meaning = SETTINGS
-    assert run.meaning(Session()) == SETTINGS
-    assert run.meaning(Session(), hooked=True)["spark.sql.session.timeZone"] == "Asia/Tokyo"
-    assert run.meaning(Session()) == SETTINGS, "other models have hooks of their own"
+    request = Request(5, "model.shop.totals", Relation.of("shop", "totals"), "select 1", "", StreamTableConfig())
+    assert meaning_of(with_meaning(request, Session()), Session(), run) == SETTINGS
+    hooked = with_meaning(replace(request, hooked=True), Session())
+    assert meaning_of(hooked, Session(), run)["spark.sql.session.timeZone"] == "Asia/Tokyo"
+    assert with_meaning(hooked, Session()) is hooked, "its hooks run before the refresh and after it"
+    assert meaning_of(request, Session(), run) == SETTINGS, "other models have hooks of their own"

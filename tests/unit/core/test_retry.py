@@ -207,6 +207,7 @@ def test_from_what_another_run_has_committed_it_goes_on(monkeypatch: pytest.Monk
     state = attempts.run.state(5)
     assert state is not None
     assert state.batch == 4
+    assert [request.began for request in attempts.requests] == [None, TABLE], "whose definition tells who deploys"
 
 
 def test_columns_that_do_not_fit_are_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
