@@ -14,13 +14,18 @@ from __future__ import annotations
 
 import re
 
+from dbt_trickle.masking import masked
+
 
 class TrickleError(Exception):
-    """A problem the user can act on: what it is about, why it happened, what to do."""
+    """A problem the user can act on: what it is about, why it happened, what to do.
+
+    What it says comes to the console, the log, the history and the events, so no secret is in it from the beginning.
+    """
 
     def __init__(self, code: str, what: str, *, model: str | None = None, remedy: str = "") -> None:
         self.code = code
-        self.what = what
+        self.what = masked(what)
         self.model = model
         self.remedy = remedy
         super().__init__(str(self))
@@ -61,7 +66,7 @@ class TrickleBug(Exception):
     """An impossible state. It keeps its stack trace: it is for us."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"[TRK-900] {what} (this is a bug in dbt-trickle; please report it)")
+        super().__init__(f"[TRK-900] {masked(what)} (this is a bug in dbt-trickle; please report it)")
 
 
 # Statements of ours raise these themselves, where only the rows tell.

@@ -16,6 +16,7 @@ from dbt_trickle.delta.aggregate.state import Typed, stateful
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier
+from dbt_trickle.masking import masked
 from dbt_trickle.names import placeholder, quote, setting
 from dbt_trickle.run.columns import described, positions
 from dbt_trickle.run.session import Session, passes
@@ -104,7 +105,7 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
                 raise
             return Understood(None, f"Spark did not plan it: {problem.what}", schemas)
         if differs:
-            reason = f"Spark plans it differently from how it was understood: {differs}"
+            reason = masked(f"Spark plans it differently from how it was understood: {differs}")
             return Understood(None, reason, schemas, differs={meant: differs})
     return Understood(shape, "", schemas, typed)
 

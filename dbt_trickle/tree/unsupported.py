@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dbt_trickle.masking import masked
+
 
 class Unsupported(Exception):
     """A construct that is not maintained yet, as its user would call it. Not an error: a reason."""
 
     def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
+        self.reason = masked(reason)  # it quotes the query
+        super().__init__(self.reason)
 
 
 def unsupported(what: str, where: exp.Expr | None = None) -> Unsupported:

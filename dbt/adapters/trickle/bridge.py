@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from dbt_common.context import set_invocation_context
 from dbt_common.events.base_types import EventLevel
 from dbt_common.exceptions import DbtBaseException
 
@@ -258,6 +260,7 @@ def open_project(
             f"no dbt_project.yml in {args.project_dir}",
             remedy="Call trickle inside a dbt project, or name it with --project-dir.",
         )
+    set_invocation_context(os.environ)  # where env_var() of the profile looks; dbt's own commands begin with it
     with user_errors():
         set_from_args(args, None)
         config = RuntimeConfig.from_args(args)

@@ -18,7 +18,7 @@ from dbt.adapters.exceptions import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
-from dbt.adapters.trickle import embedded, server
+from dbt.adapters.trickle import embedded, secrets, server
 from dbt.adapters.trickle.problems import message_of
 from dbt_trickle.errors import EnvironmentProblem, TrickleError
 
@@ -78,7 +78,7 @@ class TrickleConnectionManager(SparkConnectionManager):
         try:
             self.close(broken)
         except Exception as problem:  # noqa: BLE001 - whatever a broken connection says when it is closed
-            logger.debug(f"The lost connection {broken.name} could not be closed: {problem}")
+            logger.debug(f"The lost connection {broken.name} could not be closed: {secrets.masked(str(problem))}")
         self.clear_thread_connection()
         self.set_connection_name(broken.name)
 
@@ -89,13 +89,14 @@ class TrickleConnectionManager(SparkConnectionManager):
         except (DbtRuntimeError, TrickleError) as problem:
             # A DbtDatabaseError comes from thrift's poll, with the server's whole stack in it.
             if isinstance(problem, DbtDatabaseError):
-                raise DbtDatabaseError(message_of(problem)) from problem
+                raise DbtDatabaseError(message_of(problem)) from secrets.to_be_shown(problem)
             if isinstance(problem, TrickleError):
                 raise DbtRuntimeError(str(problem)) from problem
+            problem.msg = secrets.masked(str(problem.msg))
             raise
-        except Exception as problem:
-            logger.debug(f"Error while running:\n{sql}\n{problem}")
-            raise DbtDatabaseError(message_of(problem)) from problem
+        except Exception as problem:  # noqa: BLE001 - whatever a driver throws becomes dbt's own exception
+            logger.debug(secrets.masked(f"Error while running:\n{sql}\n{problem}"))
+            raise DbtDatabaseError(message_of(problem)) from secrets.to_be_shown(problem)
 
     @classmethod
     def get_response(cls, cursor: Any) -> AdapterResponse:

@@ -9,7 +9,7 @@ from typing import Any
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.trickle import embedded
+from dbt.adapters.trickle import embedded, secrets
 from dbt_trickle.errors import EnvironmentProblem
 
 ANSI = "spark.sql.ansi.enabled"
@@ -48,6 +48,7 @@ class TrickleCredentials(SparkCredentials):
         # dbt-spark forces ANSI mode off since 1.10. Off is our default too, so that packages written for
         # dbt-spark keep their meaning, but a profile that asks for it gets it.
         self.server_side_parameters[ANSI] = asked.get(ANSI, "false")
+        secrets.remember(self, self.server_side_parameters)
         self._project_root = Path.cwd()
         self.is_to_write = False
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from dbt.adapters.spark.connections import SparkConnectionMethod
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.trickle import secrets
 from dbt.adapters.trickle.lost import is_lost
 from dbt_trickle.errors import TrickleError, WarehouseError, raised_in_sql
 
@@ -56,10 +57,10 @@ class AdapterSession:
         return cursor
 
     def _told(self, problem: DbtRuntimeError) -> TrickleError:
+        cause, said = problem.__cause__, secrets.masked(str(problem.msg))
         if not self._embedded and is_lost(problem):
             self._connections.renew()
-            return WarehouseError("TRK-306", f"no answer from the Spark server: {problem.msg}", remedy=_AWAY)
-        cause, said = problem.__cause__, str(problem.msg)
+            return WarehouseError("TRK-306", f"no answer from the Spark server: {said}", remedy=_AWAY)
         if isinstance(cause, TrickleError):
             return cause
         return raised_in_sql(said) or WarehouseError("TRK-301", said, remedy=_REFUSED)

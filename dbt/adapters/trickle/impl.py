@@ -16,7 +16,7 @@ from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
-from dbt.adapters.trickle import described, requests
+from dbt.adapters.trickle import described, requests, secrets
 from dbt.adapters.trickle.connections import TrickleConnectionManager
 from dbt.adapters.trickle.engine_session import AdapterSession
 from dbt.adapters.trickle.response import response_of
@@ -221,7 +221,7 @@ class TrickleAdapter(SparkAdapter):
         """Where the refresh had not begun (a pre-hook, the contract's check), nobody else tells the history."""
         run = self._invocation
         if run is not None and run.is_pending(number):
-            said = str(getattr(failure, "msg", None) or failure) or type(failure).__name__
+            said = secrets.masked(str(getattr(failure, "msg", None) or failure)) or type(failure).__name__
             fail(run, number, ModelError("TRK-211", said, remedy=BEFORE_ITS_REFRESH))
 
     def _get_columns_for_catalog(self, relation: Any) -> Iterable[dict[str, Any]]:

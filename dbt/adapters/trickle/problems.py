@@ -14,6 +14,8 @@ from contextlib import contextmanager
 
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
+from dbt.adapters.trickle import secrets
+
 _WRAPPERS = re.compile(
     r"(?:An error occurred while calling [\w.]+\.\s*:\s*"
     r"|Error (?:running|operating) \w+:?\s*"
@@ -88,7 +90,11 @@ def _quote(text: str) -> str:
 
 
 def message_of(problem: BaseException) -> str:
-    """PySpark's, Hive's and plain exceptions, each in the words it carries."""
+    """PySpark's, Hive's and plain exceptions, each in the words it carries, without the secrets in them."""
+    return secrets.masked(_words_of(problem))
+
+
+def _words_of(problem: BaseException) -> str:
     first = problem.args[0] if problem.args else problem
     status = getattr(first, "status", None)  # TCLIService: the message is in the response's status
     if status is not None and status.errorMessage:
@@ -105,5 +111,5 @@ def told() -> Iterator[None]:
         yield
     except DbtRuntimeError:
         raise
-    except Exception as problem:
-        raise DbtDatabaseError(message_of(problem)) from problem
+    except Exception as problem:  # noqa: BLE001 - whatever Spark throws becomes dbt's own exception
+        raise DbtDatabaseError(message_of(problem)) from secrets.to_be_shown(problem)

@@ -7,6 +7,7 @@ from typing import Any
 
 from dbt.adapters.spark.connections import PyhiveConnectionWrapper, PyodbcConnectionWrapper
 
+from dbt.adapters.trickle import secrets
 from dbt.adapters.trickle.problems import message_of, told
 from dbt.adapters.trickle.statements import affected_rows, bind, writes
 from dbt_trickle.errors import EnvironmentProblem
@@ -68,6 +69,20 @@ class TrickleServerConnection(_Metrics, PyhiveConnectionWrapper):
     @poll_interval.setter
     def poll_interval(self, seconds: float) -> None:
         self._longest_poll = float(seconds)
+
+    def cursor(self) -> TrickleServerConnection:
+        super().cursor()
+        poll = self._cursor.poll
+
+        def masked(*args: Any, **kwargs: Any) -> Any:
+            """dbt-spark writes a failed statement's answer into dbt's log as it came."""
+            answer = poll(*args, **kwargs)
+            if answer.errorMessage:
+                answer.errorMessage = secrets.masked(answer.errorMessage)
+            return answer
+
+        self._cursor.poll = masked
+        return self
 
     def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
         self._next_poll = FIRST_POLL_SECONDS
