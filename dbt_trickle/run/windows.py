@@ -121,10 +121,19 @@ def _log(session: Session, facts: LogFacts, location: str, partitions: Sequence[
         return Unlogged(obstacle)
     try:
         actions = session.query(log.actions(facts.window, location))
-    except WarehouseError:
+    except WarehouseError as problem:
+        if passes(problem):
+            raise
         # Cleaned up, or kept where this connection cannot read: what matters is that the rows can be had.
         return Unlogged("its transaction log cannot be read")
     found = log.appended(facts.window, location, actions)
     if isinstance(found, Unlogged) or not found.files:
         return found
-    return log.as_written(facts.window, found, names_and_types(session.query(log.schema(found))))
+    try:
+        written = names_and_types(session.query(log.schema(found)))
+    except WarehouseError as problem:
+        if passes(problem):
+            raise
+        # An account may be allowed to read the table, and not its files by their paths.
+        return Unlogged("its files cannot be read by their paths")
+    return log.as_written(facts.window, found, written)

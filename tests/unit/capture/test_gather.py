@@ -23,6 +23,10 @@ UPDATE = {"operation": "UPDATE"}
 OPTIMIZE = {"operation": "OPTIMIZE"}
 TOO_OLD = "[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION] Cannot time travel beyond"
 FEED = {"delta.enableChangeDataFeed": "true"}
+LOG = [
+    {"file": f"{version:020d}.json", "kind": kind, "path": "a", "size": 1, "has_vector": False}
+    for version, kind in ((4, "commit"), (5, "commit"), (5, "add"))
+]
 
 
 def at(version: int) -> datetime:
@@ -116,10 +120,7 @@ def test_the_log_is_read_only_where_it_may_be_chosen() -> None:
     assert table.choice("log") == Chosen("difference", "cdc_mode is log; UPDATE at version 5")
     assert len(table.asked) == 3
     table = Table(*[APPEND] * 6)
-    table.log = [{"file": f"{v:020d}.json", "kind": "commit", "path": None} for v in (4, 5)]
-    table.log += [{"file": f"{5:020d}.json", "kind": "add", "path": "a", "size": 1, "has_vector": False}]
-    for entry in table.log:
-        entry.setdefault("has_vector", False)
+    table.log = LOG
     facts = gather(table, WINDOW, at(3).isoformat(timespec="milliseconds"), "auto")
     assert facts.log == Appended(("file:/wh/orders/a",), 1)
     assert len(table.asked) == 5
@@ -132,6 +133,35 @@ def test_a_log_that_cannot_be_read_is_a_reason() -> None:
     assert facts.log == Unlogged("its transaction log cannot be read")
     found = choose("auto", facts)
     assert found == Chosen("difference", "its change feed is off; its transaction log cannot be read")
+
+
+def test_files_that_cannot_be_read_by_their_paths_are_a_reason() -> None:
+    """The account may be allowed the table and nothing below it."""
+
+    class Governed(Table):
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            if "parquet.`" in sql:
+                raise WarehouseError("TRK-301", "[INSUFFICIENT_PERMISSIONS]")
+            return super().query(sql)
+
+    table = Governed(*[APPEND] * 6)
+    table.log = LOG
+    told = "its change feed is off; its files cannot be read by their paths"
+    assert table.choice() == Chosen("difference", told)
+
+
+@pytest.mark.parametrize("asked", ["text.`", "parquet.`"])
+def test_an_answer_that_did_not_come_says_nothing_of_the_log(asked: str) -> None:
+    class Away(Table):
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            if asked in sql:
+                raise WarehouseError("TRK-306", "no answer from the Spark server")
+            return super().query(sql)
+
+    table = Away(*[APPEND] * 6)
+    table.log = LOG
+    with pytest.raises(WarehouseError, match="no answer"):
+        table.choice()
 
 
 def test_a_version_that_delta_does_not_give_is_gone() -> None:
