@@ -33,6 +33,13 @@ def lag_events(catalog_schema: str) -> str:
     return f"SELECT DISTINCT event, pgt_id, {fields} FROM {rows} WHERE event IN ({names})"
 
 
+def stale_events(catalog_schema: str) -> str:
+    """Of which stale data events have told."""
+    rows = Relation.of(catalog_schema, "pgt_events").sql
+    at = "get_json_object(payload, '$.data_timestamp') AS data_timestamp"
+    return f"SELECT DISTINCT pgt_id, {at} FROM {rows} WHERE event = {literal(events.STALE)}"
+
+
 def find(catalog_schema: str, model: str) -> str:
     """A model by its name, schema.name or unique id."""
     tables = Relation.of(catalog_schema, "pgt_stream_tables").sql

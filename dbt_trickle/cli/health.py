@@ -11,7 +11,7 @@ import click
 from dbt_trickle.capture.lag import CRITICAL
 from dbt_trickle.cli import output
 from dbt_trickle.cli.main import Place, common
-from dbt_trickle.run import capture_health
+from dbt_trickle.run import capture_health, stale
 from dbt_trickle.run.repair import read_catalog
 
 
@@ -25,6 +25,8 @@ def command(place: Place) -> None:
         catalog = read_catalog(session, project.settings)
         found = capture_health.look(session, project.settings, catalog, now)
         capture_health.tell(session, project.settings, found, now)
+        late = stale.found(catalog.stream_tables.values(), now)
+        stale.tell(session, project.settings, late)
     rows = [asdict(each) for each in found]
     if place.output == "text":
         for row in rows:
@@ -49,5 +51,8 @@ def command(place: Place) -> None:
         place.output,
         "No sources yet: `dbt run` creates stream tables with materialized='stream_table'.",
     )
+    for event in late if place.output == "text" else ():
+        old, schedule = output.duration(event.payload["seconds"]), event.payload["schedule"]
+        click.echo(f"{event.relation} is stale: its data is {old} old, its schedule is {schedule}")
     if any(each.level == CRITICAL for each in found):
         sys.exit(1)

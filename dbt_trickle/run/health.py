@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import schedule_seconds
 from dbt_trickle.errors import ConfigError
 from dbt_trickle.names import literal
+from dbt_trickle.run import stale
 
 WARNING, ERROR = 1, 2
 _PERIODS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
@@ -38,9 +38,8 @@ def problems(table: StreamTable | None, now: str, warn_after: Any, error_after: 
     if table.needs_reinit:
         found.append(Problem(WARNING, f"it will be loaded anew: {table.reinit_reason}"))
     if not any(seconds for _, seconds in limits) and table.schedule:
-        period = schedule_seconds(table.schedule)
-        limits = [(WARNING, period * 2 if period else None)]
-    age = _age(table, now)
+        limits = [(WARNING, stale.allowed(table))]
+    age = stale.age(table, now)
     late = next(((level, limit) for level, limit in limits if limit is not None and age > limit), None)
     if late is not None:
         found.append(Problem(late[0], f"its data is {age} s old, more than {late[1]} s"))
@@ -53,12 +52,6 @@ def as_rows(found: Sequence[Problem]) -> str:
         return "SELECT 0 AS level, '' AS problem WHERE false"
     rows = ", ".join(f"({problem.level}, {literal(problem.text)})" for problem in found)
     return f"SELECT level, problem FROM VALUES {rows} AS found (level, problem)"
-
-
-def _age(table: StreamTable, now: str) -> int:
-    if table.data_timestamp is None:
-        return 0
-    return int((datetime.fromisoformat(now) - datetime.fromisoformat(table.data_timestamp)).total_seconds())
 
 
 def _seconds(argument: str, given: Any) -> int | None:

@@ -16,7 +16,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.run import guard, maintain, past, recover, retry
+from dbt_trickle.run import guard, maintain, past, recover, retry, stale
 from dbt_trickle.run.announced import Outcome, Planned
 from dbt_trickle.run.session import Session, is_missing, meaning
 from dbt_trickle.run.sources import Sources
@@ -210,7 +210,7 @@ class Invocation:
                     entries.append(store.stream_table(self._as_shown(session, outcome, outcome.state)))
                 if outcome.dependencies is not None:
                     entries.append(store.dependencies(number, outcome.dependencies))
-            entries += [*map(store.event, self._noted), *self._late]
+            entries += [*map(store.event, [*self._noted, *self._told_stale(session)]), *self._late]
             if self._opened:
                 entries.append(store.closed(self.invocation_id))
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, entries))
@@ -223,6 +223,14 @@ class Invocation:
             maintain.after(session, ended)
 
     # --- inside --------------------------------------------------------------------------------
+
+    def _told_stale(self, session: Session) -> list[Event]:
+        """Of its own selection; of others `trickle health` tells."""
+        mine = (state for number in self._opened if (state := self._states.get(number)) is not None)
+        late = stale.not_told(session, self.settings, stale.found(mine, self.clock()))
+        for event in late:
+            self.tell(event)
+        return late
 
     def _ended(self) -> maintain.Ended:
         done = (outcome for outcome in self._outcomes.values() if outcome.refresh.status == "COMPLETED")
