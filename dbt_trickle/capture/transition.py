@@ -159,7 +159,7 @@ def _compared(before: Capturing, seen: Seen, now: str, timeout_seconds: int) -> 
     if not problem and seen.mark not in ("", before.mark):
         return Step(Capturing("TRIGGER", "the source was altered while it was changing over"))
     if not problem and _seconds(before.since or now, now) > timeout_seconds:
-        problem = f"they could not be compared within {timeout_seconds} s"
+        problem = f"its feed and its log could not be compared within {timeout_seconds} s"
     if not problem:
         return Step(before)
     if problem == FEED_WRONG:

@@ -87,7 +87,7 @@ def decide(facts: Facts) -> Decision:
     if changed:
         return Decision("ALTER", changed, Work.LOAD)
     if state.needs_reinit:
-        return Decision("REINITIALIZE", state.reinit_reason or "it was marked for it", Work.LOAD)
+        return Decision("REINITIALIZE", state.reinit_reason or "it was marked to be loaded anew", Work.LOAD)
     if facts.storage_touched:
         if config.refresh_mode == "differential" and not facts.full_refresh:
             raise ModelError(

@@ -61,7 +61,7 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
         if found is not None:
             read.append(found)
     if not read:
-        return Decision("NO_DATA", f"{why}, but no row of it", Work.NOTHING)
+        return Decision("NO_DATA", f"{why}, but no row of it changed", Work.NOTHING)
     choice = _choice(here, before, read) if here.request.config.refresh_mode == "auto" else None
     if choice is not None:
         why = f"{why}; {choice.reason}"

@@ -39,6 +39,24 @@ def test_every_code_that_is_explained_exists() -> None:
     assert explained() - raised() == set()
 
 
+def entries() -> dict[str, str]:
+    """The paragraphs of errors.md by their codes."""
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    found = {}
+    for part in re.split(r"^##+ ", text, flags=re.MULTILINE):
+        heading, _, body = part.partition("\n")
+        if code := re.match(r"TRK-\d{3}\b", heading):
+            found[code.group()] = body
+    return found
+
+
+@pytest.mark.parametrize("code", sorted(explained()))
+def test_every_code_says_its_cause_and_what_to_do(code: str) -> None:
+    cause, _, remedy = entries()[code].partition("*Do:*")
+    assert cause.strip()
+    assert remedy.strip()
+
+
 def paths_named_in(page: Path) -> list[str]:
     names = IN_BACKTICKS.findall(page.read_text(encoding="utf-8"))
     return [n for n in names if "/" in n and n.split("/")[0] in TOP and not re.search(r"[<>{}*…]", n)]

@@ -203,8 +203,8 @@ class TestCaptureModes:
         shop.insert()
         world.sql(on)
         assert shop.run(transition_timeout_seconds=0) == ["DIFFERENTIAL"]
-        assert shop.states() == [("TRIGGER", "they could not be compared within 0 s")]
-        assert shop.events() == [("failed", "they could not be compared within 0 s")]
+        assert shop.states() == [("TRIGGER", "its feed and its log could not be compared within 0 s")]
+        assert shop.events() == [("failed", "its feed and its log could not be compared within 0 s")]
         shop.insert()
         shop.run()
         assert shop.modes() == ["TRIGGER"], "nothing has changed, so it is not tried again"
