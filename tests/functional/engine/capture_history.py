@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,11 @@ DOUBLES = ("0D", "double('-0.0')", "double('NaN')", "double('Infinity')", "1e16D
 PARTITIONS = ("'a'", "'b'", "'c d/é%'", "''", "NULL")
 STRINGS = ("'x'", "''", r"'it\'s'", "' x'", "NULL")
 DECIMALS = ("0", "1.5", "-999999999.999", "NULL")
+# What the histories of a run do between them, however short they are.
+ALWAYS = (
+    *("do_merge", "do_update", "do_delete", "do_overwrite", "do_replace_where", "do_restore", "do_truncate"),
+    *("do_insert_again", "do_turn_zeros"),
+)
 TIMES = ("timestamp'2020-02-29 12:00:00.123456'", "timestamp'1899-12-31 23:59:59'", "NULL")
 
 
@@ -73,6 +78,7 @@ class History:
     random: random.Random
     partitioned: bool
     vectors: bool
+    mapped: bool
     versions: list[Rows] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)
     added: list[tuple[str, ...]] = field(default_factory=list)
@@ -84,18 +90,24 @@ class History:
     def create(self) -> None:
         columns = ", ".join(f"{name} {type_text}" for name, type_text in COLUMNS.items())
         by = " PARTITIONED BY (p)" if self.partitioned else ""
+        mapping = ", delta.columnMapping.mode = 'name'" if self.mapped else ""
         self._commit(
             f"CREATE TABLE {self.name} ({columns}) USING delta{by} TBLPROPERTIES (delta.enableChangeDataFeed = true, "
-            f"delta.enableDeletionVectors = {str(self.vectors).lower()})",
+            f"delta.enableDeletionVectors = {str(self.vectors).lower()}{mapping})",
             (),
         )
 
-    def live(self, commits: int) -> None:
+    def live(self, commits: int, first: Sequence[str]) -> None:
         """Until there are so many: a statement may turn out to commit nothing."""
         kinds = [name for name in dir(self) if name.startswith("do_")]
+        waiting = self.random.sample(list(first), len(first))
         while len(self.versions) < commits:
-            # Inserts as often as all the rest, or the table is empty most of its life.
-            kind = "do_insert" if self.random.random() < 0.4 else self.random.choice(kinds)
+            if not self.versions[-1]:
+                kind = "do_insert"  # whatever else is done to an empty table, little can be seen of it
+            elif waiting:
+                kind = waiting.pop()
+            else:
+                kind = "do_insert" if self.random.random() < 0.4 else self.random.choice(kinds)
             statement, added = getattr(self, kind)(), self.added[-1]
             if isinstance(statement, tuple):
                 statement, added = statement

@@ -12,7 +12,7 @@ from engine_world import embedded_sessions
 
 pytest.register_assert_rewrite("capture_history")
 
-from capture_history import COLUMNS, History, told  # noqa: E402 (its assertions are rewritten as it is imported)
+from capture_history import ALWAYS, COLUMNS, History, told  # noqa: E402 (its assertions are rewritten as it is imported)
 
 from dbt_trickle.capture.base import Appended, Capture  # noqa: E402
 from dbt_trickle.capture.choose import Chosen, choose  # noqa: E402
@@ -29,8 +29,12 @@ pytestmark = pytest.mark.spark
 
 # More of both: TRICKLE_HISTORIES=20 TRICKLE_HISTORY_COMMITS=30.
 SEEDS = range(1, int(os.environ.get("TRICKLE_HISTORIES", "1")) + 1)
-KINDS = [(False, False), (True, True), (False, True), (True, False)][: 2 if len(SEEDS) == 1 else 4]
-IDS = [f"{'partitioned' if p else 'flat'}-{'vectors' if v else 'files'}" for p, v in KINDS]
+# Partitioned, with deletion vectors, with mapped columns (whose files have other names for them: no log is read there).
+KINDS = [(False, False, True), (True, True, False), (False, True, False), (True, False, False), (True, True, True)]
+KINDS = KINDS[: 2 if len(SEEDS) == 1 else None]
+IDS = [
+    "-".join(("partitioned" if p else "flat", "vectors" if v else "files", *["mapped"][: int(m)])) for p, v, m in KINDS
+]
 COMMITS = int(os.environ.get("TRICKLE_HISTORY_COMMITS", "8"))
 SCHEMA = "capture_histories"
 
@@ -41,18 +45,18 @@ def connect(dbt_profile_target: dict[str, Any]) -> Callable[[], Session]:
 
 
 class TestRandomHistories:
-    @pytest.mark.parametrize(("partitioned", "vectors"), KINDS, ids=IDS)
+    @pytest.mark.parametrize(("partitioned", "vectors", "mapped"), KINDS, ids=IDS)
     @pytest.mark.parametrize("seed", SEEDS)
     def test_every_capture_tells_the_same(
-        self, connect: Callable[[], Session], seed: int, partitioned: bool, vectors: bool
+        self, connect: Callable[[], Session], seed: int, partitioned: bool, vectors: bool, mapped: bool
     ) -> None:
         session = connect()
         session.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        chance = random.Random(f"{seed} {partitioned} {vectors}")
-        relation = Relation.of(SCHEMA, f"t_{seed}_{partitioned}_{vectors}".lower())
-        history = History(session, relation, chance, partitioned, vectors)
+        chance = random.Random(f"{seed} {partitioned} {vectors} {mapped}")
+        relation = Relation.of(SCHEMA, f"t_{seed}_{partitioned}_{vectors}_{mapped}".lower())
+        history = History(session, relation, chance, partitioned, vectors, mapped)
         history.create()
-        history.live(COMMITS)
+        history.live(COMMITS, ALWAYS[KINDS.index((partitioned, vectors, mapped)) :: len(KINDS)])
         committed = {
             row["version"]: delta.instant(row["timestamp"]) for row in session.query(f"DESCRIBE HISTORY {history.name}")
         }
