@@ -23,10 +23,10 @@ def until_done(request: Request, session: Session, run: Invocation, attempt: Att
 
     An old version that cannot be read will not be there later either: it is done without.
     """
-    before, old_versions = run.state(request.pgt_id), False
+    before, old_versions, why = run.state(request.pgt_id), False, ""
     for failures in count():
         try:
-            return _again(request, session, run, attempt, before) if failures else attempt(request, session, run)
+            return _again(request, session, run, attempt, before, why) if failures else attempt(request, session, run)
         except WarehouseError as problem:
             if is_too_old(problem) and not old_versions and read_old_versions(session):
                 old_versions = True
@@ -37,19 +37,26 @@ def until_done(request: Request, session: Session, run: Invocation, attempt: Att
             # A new connection has not what the model's hooks have set in the old one.
             if seconds is None or (request.hooked and is_lost(problem)) or not run.wait(seconds):
                 raise
+            why = f"tried again, since {retry.reason(problem)}"
     raise TrickleBug("counting came to an end")
 
 
 def _again(
-    request: Request, session: Session, run: Invocation, attempt: Attempt, before: StreamTable | None
+    request: Request, session: Session, run: Invocation, attempt: Attempt, before: StreamTable | None, why: str
 ) -> Outcome:
     current = run.look_again(session, request.pgt_id, request.public)
     if current is None:
-        return attempt(request, session, run)
+        return _told(attempt(request, session, run), why)
     own = recover.committed_by(session, current, run.invocation_id)
     if own is not None:
         return outcomes.committed(run, before, current, *own)
-    return attempt(replace(request, existing=current.expose, began=before), session, run)
+    return _told(attempt(replace(request, existing=current.expose, began=before), session, run), why)
+
+
+def _told(outcome: Outcome, why: str) -> Outcome:
+    """Or its history would not say why to find nothing to do took so long."""
+    row = outcome.refresh
+    return replace(outcome, refresh=replace(row, reason="; ".join(filter(None, (row.reason, why)))))
 
 
 def _to_be_loaded(request: Request, run: Invocation, problem: WarehouseError) -> bool:

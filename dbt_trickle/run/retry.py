@@ -46,6 +46,13 @@ def pause(problem: TrickleError, failures: int, who: str) -> float | None:
     return kind.wait(failures, crc32(f"{who} {failures}".encode()) / 2**32) if kind is not None else None
 
 
+def reason(problem: TrickleError) -> str:
+    """Why there was another attempt. Delta's words for a conflict speak of streams and checkpoints."""
+    if is_conflict(problem) and problem.code != "TRK-303":
+        return "another run was faster"
+    return problem.what.splitlines()[0]
+
+
 def _kind(problem: TrickleError) -> Backoff | None:
     if is_conflict(problem):
         return CONFLICT

@@ -31,6 +31,7 @@ TABLE = StreamTable(
 REQUEST = Request(5, TABLE.dbt_unique_id, PUBLIC, "select 1", "select 1", StreamTableConfig(), existing="view")
 ORDERS = SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 9, "then")
 BEATEN = WarehouseError("TRK-303", "another run has committed batch 4 of it first")
+OVERTAKEN = WarehouseError("TRK-301", "[DELTA_CONCURRENT_TRANSACTION] It occurs when streams share a checkpoint.")
 LOST = WarehouseError("TRK-306", "no answer from the Spark server")
 BUSY = WarehouseError("TRK-301", "MetaException(message:A lock could not be obtained within the time requested)")
 WRONG = WarehouseError("TRK-301", "[DIVIDE_BY_ZERO] Division by zero.")
@@ -145,10 +146,19 @@ class Attempts:
         return refreshing.refresh(replace(REQUEST, config=self.config), self.warehouse, self.run).refresh
 
 
-@pytest.mark.parametrize("problem", [BEATEN, LOST, BUSY])
-def test_it_is_tried_again(problem: WarehouseError, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("problem", "why"),
+    [
+        (BEATEN, "another run has committed batch 4 of it first"),
+        (OVERTAKEN, "another run was faster"),
+        (LOST, "no answer from the Spark server"),
+        (BUSY, "MetaException(message:A lock could not be obtained within the time requested)"),
+    ],
+)
+def test_it_is_tried_again(problem: WarehouseError, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = Attempts(problem, problem)
-    assert attempts.refreshed(monkeypatch).status == "COMPLETED"
+    row = attempts.refreshed(monkeypatch)
+    assert (row.status, row.reason) == ("COMPLETED", f"tried again, since {why}")
     assert len(attempts.requests) == 3
     assert len(attempts.waits) == 2
     state = attempts.run.state(5)
