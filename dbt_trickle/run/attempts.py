@@ -56,7 +56,8 @@ def _again(
 def _told(outcome: Outcome, why: str) -> Outcome:
     """Or its history would not say why to find nothing to do took so long."""
     row = outcome.refresh
-    return replace(outcome, refresh=replace(row, reason="; ".join(filter(None, (row.reason, why)))))
+    reason = f"{row.reason}; {why}" if why else row.reason
+    return replace(outcome, refresh=replace(row, reason=reason))
 
 
 def _to_be_loaded(request: Request, run: Invocation, problem: WarehouseError) -> bool:

@@ -133,7 +133,8 @@ class Attempts:
         problem = self.problems.pop(0) if self.problems else None
         if problem is not None:
             raise problem
-        return Outcome(replace(run.running(5), action="FULL", status="COMPLETED"), run.state(5))
+        row = replace(run.running(5), action="FULL", status="COMPLETED", reason="orders moved")
+        return Outcome(row, run.state(5))
 
     def commits(self, run: str, batch: int) -> None:
         marker = Marker(5, batch, 1, "DIFFERENTIAL", "orders moved", "", {"shop.orders": ORDERS}, "then", run, 7)
@@ -158,7 +159,7 @@ class Attempts:
 def test_it_is_tried_again(problem: WarehouseError, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = Attempts(problem, problem)
     row = attempts.refreshed(monkeypatch)
-    assert (row.status, row.reason) == ("COMPLETED", f"tried again, since {why}")
+    assert (row.status, row.reason) == ("COMPLETED", f"orders moved; tried again, since {why}")
     assert len(attempts.requests) == 3
     assert len(attempts.waits) == 2
     state = attempts.run.state(5)
