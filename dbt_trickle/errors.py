@@ -27,7 +27,7 @@ class TrickleError(Exception):
         self.code = code
         self.what = masked(what)
         self.model = model
-        self.remedy = remedy
+        self.remedy = masked(remedy)  # it may quote a log
         super().__init__(str(self))
 
     def __str__(self) -> str:

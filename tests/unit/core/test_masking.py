@@ -85,6 +85,8 @@ def test_an_error_has_none_from_the_beginning() -> None:
     assert "hunter2" not in str(problem)
     assert "hunter2" not in str(problem.about("shop.totals"))
     assert problem.remedy == "Look at `password`."
+    quoting = WarehouseError("TRK-406", "it did not start", remedy="Its log ends with: fs.s3a.secret.key=hunter2")
+    assert "hunter2" not in str(quoting)
     assert "hunter2" not in str(TrickleBug("password=hunter2"))
 
 
