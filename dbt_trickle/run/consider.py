@@ -269,6 +269,6 @@ def _redefined(here: Situation, decision: Decision) -> Decision:
         raise ModelError(
             "TRK-215",
             f"what it reads is another thing now ({decision.reason}), and `on_source_change` is `fail`",
-            remedy="Bring the source back to what it was, use `on_source_change: auto`, or run with --full-refresh once.",
+            remedy="Bring the source back to what it was, use `on_source_change: auto`, or run --full-refresh once.",
         )
     return decision
