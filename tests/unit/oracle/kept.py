@@ -1,0 +1,122 @@
+"""A stream table in the lake: loaded and refreshed by the product's own statements, compared with its query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lake import SCHEMAS, STORAGE, History, Lake, at
+from spark_in_duckdb import Bag, translated, version
+
+from dbt_trickle.apply.base import with_ctes
+from dbt_trickle.apply.choose import applied
+from dbt_trickle.apply.shape import Shape, load
+from dbt_trickle.capture.base import WEIGHT, Window
+from dbt_trickle.capture.difference import Difference
+from dbt_trickle.capture.feed import Feed
+from dbt_trickle.catalog.state import Column
+from dbt_trickle.delta import rules
+from dbt_trickle.delta.aggregate.state import Stateful, Typed, stateful
+from dbt_trickle.delta.context import Context, Source, columns_of, read_columns
+from dbt_trickle.formats.delta import at_version
+from dbt_trickle.names import Relation, quote, storage_column
+from dbt_trickle.tree.algebra import Aggregate
+from dbt_trickle.tree.build import Built, build
+from dbt_trickle.tree.identity import grouped, identity
+from dbt_trickle.tree.render import state
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query and what happens beneath it, several times anew. `moving`: what is committed to, even if no row changes;
+
+    `declared`: positions of a primary key; `feed`: how changes are captured.
+    """
+
+    text: str
+    moving: tuple[str, ...]
+    histories: tuple[History, ...]
+    declared: tuple[int, ...] = ()
+    feed: bool = False
+
+    def __str__(self) -> str:
+        key = f"\nprimary key: {self.declared}" if self.declared else ""
+        how = f"\ncaptured from {'the feed' if self.feed else 'two versions'}\n"
+        return f"{self.text}{key}{how}" + "\n\n".join(map(str, self.histories))
+
+    __repr__ = __str__
+
+
+class Kept:
+    def __init__(self, lake: Lake, case: Case) -> None:
+        self._lake, self._case = lake, case
+        lake.fill(case.histories[0])
+        self.built = build(case.text, SCHEMAS)
+        self.tree = self.built.tree
+        self.shape = _shape(lake, self.built, case.declared)
+
+    def load(self, history: History) -> None:
+        self._lake.fill(history)
+        found = translated(load(self.shape, at(self._case.text, 0), _at(0)))
+        self._lake.duck.run(f"CREATE OR REPLACE TABLE {STORAGE.identifier} AS {found}")
+
+    def query(self, number: int) -> Bag:
+        """What the user's text gives at a version."""
+        # Translated once: the version is but a name in it.
+        found = translated(at(self._case.text, 0))
+        for name in self._case.moving:
+            found = found.replace(f'"{version(name, 0)}"', f'"{version(name, number)}"')
+        return Bag(self._lake.duck.run(found))
+
+    def rows(self) -> Bag:
+        columns = ", ".join(f'"{name}"' for name in self.shape.outputs)
+        return Bag(self._lake.duck.run(f"SELECT {columns} FROM {STORAGE.identifier}"))
+
+    def refreshed(self, history: History, number: int) -> str:
+        """Brought from a version to the next; by which statement."""
+        grows = not any(change.gone for change in history.windows[number])
+        statement = applied(self.shape, self._context(number), STORAGE, number, grows).sql
+        self._lake.duck.spark(statement)
+        return statement
+
+    def delta(self, number: int) -> Bag:
+        """The rows that come from a version to the next, and with negative counts those that go: net."""
+        delta = rules.delta(self.tree, self._context(number))
+        chosen = f"{columns_of(self.tree)}, {quote(WEIGHT)}"
+        found = Bag()
+        for *row, weight in self._lake.duck.spark(f"{with_ctes(delta.ctes)}\nSELECT {chosen} FROM {quote(delta.name)}"):
+            found[tuple(row)] += int(weight)
+        return found
+
+    def _context(self, number: int) -> Context:
+        return Context({schema.key: self._source(name, schema.key, number) for name, schema in SCHEMAS.items()})
+
+    def _source(self, name: str, key: str, number: int) -> Source:
+        relation = Relation.parse(key)
+        if name not in self._case.moving:
+            return Source(at_version(relation.sql, 0), at_version(relation.sql, 0))
+        window = Window(relation, number, number + 1, read_columns(self.tree, key))
+        changes = (Feed() if self._case.feed else Difference()).changes(window)
+        return Source(at_version(relation.sql, number), at_version(relation.sql, number + 1), changes, rows=1)
+
+
+def _shape(lake: Lake, built: Built, declared: Sequence[int]) -> Shape:
+    """What the product asks Spark for, types, is asked of DuckDB."""
+    columns = tuple(Column(name, "", storage_column(name, i)) for i, name in enumerate(built.output_names))
+    groups, found = grouped(built.tree), identity(built.tree, declared)
+    if groups is None or not found.by_groups or built.tree.child is not groups:
+        return Shape(built.tree, columns, found, None, "")
+    kept = stateful(groups, _typed(lake, groups, _at(0)))
+    return Shape(built.tree, columns, found, kept if isinstance(kept, Stateful) else None, "")
+
+
+def _typed(lake: Lake, groups: Aggregate, sources: Mapping[str, str]) -> tuple[Typed, ...]:
+    results = dict(lake.duck.types(state(groups, sources)))
+    arguments = [f"{call.argument.sql} AS {quote(call.name)}" for call in groups.calls if call.argument is not None]
+    rows = f"SELECT {', '.join(arguments)} FROM (\n{state(groups.child, sources)}\n)"
+    kinds = dict(lake.duck.types(rows)) if arguments else {}
+    return tuple(Typed(call.name, kinds.get(call.name), results[call.name]) for call in groups.calls)
+
+
+def _at(number: int) -> dict[str, str]:
+    return {schema.key: at_version(Relation.parse(schema.key).sql, number) for schema in SCHEMAS.values()}

@@ -1,0 +1,219 @@
+"""Random queries: a grammar whose every operator is one line of OPERATORS.
+
+An operator is a function of a Select and of as many inputs as it takes, and gives the text of a query. An input,
+written into the text, is a source or a query of another operator, with an alias; so any operator can stand in any
+other one. What the Select is asked for (columns, values, conditions, keys …) is drawn at random, and what it writes
+between SELECT and FROM is remembered: these are the columns that the operator above finds.
+
+Columns are called a, b, c … by their position, whatever the operator: so that names hide each other, two sides of a
+join have names in common, and branches of a set operation fit.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+from lake import DEC, INT, KINDS, REAL, TABLES, TEXT
+
+NAMES = "abcdefghijklmnopqrstuvwxyz"
+NUMBERS = (INT, DEC, REAL)
+CONSTANTS = {INT: ("1", "0", "2"), DEC: ("1.5", "0"), REAL: ("1", "0.5"), TEXT: ("'x'", "'y'")}
+
+
+@dataclass(frozen=True)
+class Value:
+    sql: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Input:
+    """Something in FROM."""
+
+    text: str
+    alias: str
+    columns: tuple[Value, ...]  # by their names
+
+    def __str__(self) -> str:
+        return f"{self.text} AS {self.alias}"
+
+
+@dataclass(frozen=True)
+class Query:
+    text: str
+    columns: tuple[Value, ...]
+    key: tuple[int, ...] = ()  # positions of columns of which no two rows have the same values, where that is known
+
+
+@dataclass
+class Select:
+    """What one query is made of. `draw` draws from a strategy."""
+
+    draw: st.DrawFn
+    columns: list[Value] = field(default_factory=list)
+    by: str = ""  # GROUP BY has to say the keys once more
+    key: tuple[int, ...] = ()
+
+    def one(self, *options: str) -> str:
+        return options[self.draw(st.integers(0, len(options) - 1))]
+
+    def value(self, *inputs: Input, kinds: Sequence[str] = (INT, TEXT, DEC, REAL)) -> Value | None:
+        """A column, or an expression of one; none: there is no column of these kinds."""
+        found = [Value(f"{i.alias}.{c.sql}", c.kind) for i in inputs for c in i.columns if c.kind in kinds]
+        if not found:
+            return None
+        value = found[self.draw(st.integers(0, len(found) - 1))]
+        of = "upper({0})" if value.kind == TEXT else "-{0}"
+        shape = self.one("{0}", "{0}", "{0}", of, "coalesce({0}, {1})", "CASE WHEN {0} = {1} THEN {0} END")
+        return Value(shape.format(value.sql, CONSTANTS[value.kind][0]), value.kind)
+
+    def known(self, *inputs: Input, kinds: Sequence[str] = (INT, TEXT, DEC, REAL)) -> Value:
+        return self.value(*inputs, kinds=kinds) or Value("1", INT)
+
+    def show(self, value: Value) -> str:
+        """As the next column."""
+        name = NAMES[len(self.columns)]
+        self.columns.append(Value(name, value.kind))
+        return value.sql if re.fullmatch(rf"\w+\.{name}", value.sql) else f"{value.sql} AS {name}"
+
+    def all(self, *inputs: Input) -> str:
+        return ", ".join(self.show(Value(f"{i.alias}.{c.sql}", c.kind)) for i in inputs for c in i.columns)
+
+    def some(self, *inputs: Input) -> str:
+        """One to three values."""
+        return ", ".join(self.show(self.known(*inputs)) for _ in range(self.draw(st.integers(1, 3))))
+
+    def condition(self, *inputs: Input) -> str:
+        """Of any kind; over two inputs mostly an equality of theirs."""
+        found = [self._atom(*inputs) for _ in range(self.draw(st.integers(1, 2)))]
+        found = [f"NOT ({each})" if self.one("", "", "", "NOT") else each for each in found]
+        return self.one(" AND ", " OR ").join(found)
+
+    def _atom(self, *inputs: Input) -> str:
+        left = self.known(inputs[0])
+        other = self.value(*inputs[1:] or inputs, kinds=NUMBERS if left.kind in NUMBERS else [TEXT])
+        constant = Value(self.one(*CONSTANTS[left.kind]), left.kind)
+        shape = self.one("{0} = {1}", "{0} <=> {1}", "{0} < {1}", "{0} IS NULL", "{0} IN ({2}, {1})", "{0} <> {1}")
+        right = constant if other is None or (len(inputs) == 1 and self.one("", "column") == "") else other
+        return shape.format(left.sql, right.sql, constant.sql)
+
+    def using(self, x: Input, y: Input) -> str:
+        """The columns that both have, where they compare; every pair where there is none."""
+        theirs = {column.sql: column.kind for column in y.columns}
+        shared = [c.sql for c in x.columns if c.sql in theirs and (c.kind == TEXT) == (theirs[c.sql] == TEXT)]
+        return f"USING ({self.one(*shared)})" if shared else "ON true"
+
+    def keys(self, *inputs: Input) -> str:
+        values = [self.known(*inputs) for _ in range(self.draw(st.integers(1, 2)))]
+        self.key = tuple(range(len(self.columns), len(self.columns) + len(values)))
+        by_text = ", ".join(value.sql for value in values)
+        numbers = ", ".join(str(position + 1) for position in self.key)
+        self.by = self.one(by_text, numbers, "ALL")
+        return ", ".join(map(self.show, values))
+
+    def hidden(self, *inputs: Input) -> str:
+        return self.known(*inputs).sql
+
+    def calls(self, *inputs: Input) -> str:
+        return ", ".join(self.show(self.call(*inputs)) for _ in range(self.draw(st.integers(1, 3))))
+
+    def call(self, *inputs: Input) -> Value:
+        """An aggregate; sums of what is not exact are none that the product would maintain."""
+        function = self.one("count(*)", "sum", "count", "avg", "sum({0}) + count({0})", "sum", "count", "min", "max")
+        if function == "count(*)":
+            return Value(function, INT)
+        summed = function not in ("count", "min", "max")
+        value = self.value(*inputs, kinds=(INT, DEC)) if summed else self.value(*inputs)
+        if value is None:
+            return Value("count(*)", INT)
+        kind = {"count": INT, "avg": REAL}.get(function, value.kind)
+        return Value(function.format(value.sql) if "{" in function else f"{function}({value.sql})", kind)
+
+    def of_calls(self, *inputs: Input) -> str:
+        call = self.call(*inputs)
+        return f"{call.sql} {self.one('>', '<=', '<>')} {CONSTANTS[call.kind][0]}"
+
+
+OPERATORS: dict[str, Callable[..., str]] = {
+    "filter": lambda q, x: f"SELECT {q.all(x)} FROM {x} WHERE {q.condition(x)}",
+    "project": lambda q, x: f"SELECT {q.some(x)} FROM {x}",
+    "join": lambda q, x, y: f"SELECT {q.some(x, y)} FROM {x} JOIN {y} ON {q.condition(x, y)}",
+    "join using": lambda q, x, y: f"SELECT {q.some(x, y)} FROM {x} JOIN {y} {q.using(x, y)}",
+    "cross join": lambda q, x, y: f"SELECT {q.some(x, y)} FROM {x}, {y}",
+    "three-way join": lambda q, x, y, z: (
+        f"SELECT {q.some(x, y, z)} FROM {x} JOIN {y} ON {q.condition(x, y)} JOIN {z} ON {q.condition(y, z)}"
+    ),
+    "CTE joined to itself": lambda q, x: (
+        f"WITH q AS (SELECT * FROM {x}) SELECT {q.some(p(x, 'q1'), p(x, 'q2'))} FROM q AS q1 JOIN q AS q2 "
+        f"ON {q.condition(p(x, 'q1'), p(x, 'q2'))}"
+    ),
+    "groups": lambda q, x: f"SELECT {q.keys(x)}, {q.calls(x)} FROM {x} GROUP BY {q.by}",
+    "groups, keys hidden": lambda q, x: f"SELECT {q.calls(x)} FROM {x} GROUP BY {q.hidden(x)}",
+    "whole": lambda q, x: f"SELECT {q.calls(x)} FROM {x}",
+    "having": lambda q, x: f"SELECT {q.keys(x)}, {q.calls(x)} FROM {x} GROUP BY {q.by} HAVING {q.of_calls(x)}",
+    "whole, having": lambda q, x: f"SELECT {q.calls(x)} FROM {x} HAVING {q.of_calls(x)}",
+}
+
+
+def p(x: Input, alias: str) -> Input:
+    """The columns of an input under another alias."""
+    return Input(x.text, alias, x.columns)
+
+
+def arity(operator: str) -> int:
+    return len(inspect.signature(OPERATORS[operator]).parameters) - 1
+
+
+@dataclass
+class Aliases:
+    """Each is given once in a query, so that they can be renamed."""
+
+    given: int = 0
+
+    def next(self) -> str:
+        self.given += 1
+        return f"x{self.given}"
+
+
+def written(draw: st.DrawFn, operator: str, below: Sequence[Query | None], aliases: Aliases) -> Query:
+    """The operator over these queries; none stands for a source."""
+    inputs = [_input(draw, each, aliases) for each in below]
+    select = Select(draw)
+    text = OPERATORS[operator](select, *inputs)
+    return Query(text, tuple(select.columns), select.key)
+
+
+def _input(draw: st.DrawFn, query: Query | None, aliases: Aliases) -> Input:
+    if query is not None:
+        return Input(f"({query.text})", aliases.next(), query.columns)
+    table = draw(st.sampled_from(sorted(TABLES)))
+    columns = tuple(Value(name, KINDS[kind]) for name, kind in TABLES[table].items())
+    return Input(table, aliases.next(), columns)
+
+
+@st.composite
+def of_pair(draw: st.DrawFn, outer: str, inner: str) -> Query:
+    """One operator nested in another one; the outer one's other inputs are sources."""
+    aliases = Aliases()
+    below: list[Query | None] = [None] * arity(outer)
+    below[draw(st.integers(0, len(below) - 1))] = written(draw, inner, [None] * arity(inner), aliases)
+    return written(draw, outer, below, aliases)
+
+
+@st.composite
+def of_one(draw: st.DrawFn, operator: str) -> Query:
+    return written(draw, operator, [None] * arity(operator), Aliases())
+
+
+@st.composite
+def of_depth(draw: st.DrawFn, depth: int, aliases: Aliases | None = None, among: Sequence[str] = ()) -> Query:
+    """`among`: what the outermost operator is one of."""
+    aliases = aliases or Aliases()
+    operator = draw(st.sampled_from(among or list(OPERATORS)))
+    deeper = of_depth(depth - 1, aliases) if depth > 1 else st.none()
+    below = [draw(deeper) if draw(st.booleans()) else None for _ in range(arity(operator))]
+    return written(draw, operator, below, aliases)

@@ -1,0 +1,47 @@
+"""Any query over any rows, whatever happens to them: the product's statements, without Spark."""
+
+from __future__ import annotations
+
+import pytest
+from checked import HISTORIES, check, tried
+from hypothesis import given
+from kept import Case
+from lake import SCHEMAS, Lake
+from random_cases import cases
+from random_queries import OPERATORS, Query, of_depth, of_one, of_pair
+
+from dbt_trickle.tree import algebra
+from dbt_trickle.tree.build import build
+
+PAIRS = [(outer, inner) for outer in OPERATORS for inner in OPERATORS]
+# Queries, each with HISTORIES: what is tried of a query and a history together is 2000 times and more.
+OF_PAIRS, OF_TREES = 450, 260
+
+
+@pytest.mark.parametrize(("outer", "inner"), PAIRS, ids=[f"{outer} of {inner}" for outer, inner in PAIRS])
+def test_one_operator_in_another(lake: Lake, outer: str, inner: str) -> None:
+    @tried(max(3, OF_PAIRS // len(PAIRS)))
+    @given(cases(of_pair(outer, inner), HISTORIES))
+    def holds(case: Case) -> None:
+        check(lake, case)
+
+    holds()
+
+
+@tried(OF_TREES)
+@given(case=cases(of_depth(3), HISTORIES))
+def test_operators_in_one_another(lake: Lake, case: Case) -> None:
+    check(lake, case)
+
+
+def test_the_grammar_has_every_operator_there_is() -> None:
+    met: set[type[algebra.Operator]] = set()
+    for operator in OPERATORS:
+
+        @tried(3)
+        @given(of_one(operator))
+        def meet(query: Query) -> None:
+            met.update(type(each) for each in algebra.walk(build(query.text, SCHEMAS).tree))
+
+        meet()
+    assert met == set(algebra.Operator.__subclasses__())
