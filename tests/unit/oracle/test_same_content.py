@@ -13,7 +13,7 @@ from random_cases import cases
 from random_queries import of_depth
 from sqlglot import exp, parse_one
 
-QUERIES = 60
+QUERIES = 40
 JOINS = ("join", "join using", "cross join", "CTE joined to itself")
 
 
