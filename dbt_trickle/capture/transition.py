@@ -28,7 +28,7 @@ from dbt_trickle.capture.choose import Chosen, Mode, Refused, choose, only_appen
 State = Literal["TRIGGER", "TRANSITIONING", "WAL", "NONE"]
 Ending = Literal["complete", "failed"]
 
-SMALL = 16 * 1024 * 1024  # bytes of a table of which the difference of two versions counts as cheap
+SMALL = 4 * 1024 * 1024  # bytes of a table: up to there the difference of two versions costs what an empty one does
 FEED_ON = "its change feed is on"
 FEED_OFF = "its change feed is off"
 NO_FEED_KNOWN = "its versions are compared"
