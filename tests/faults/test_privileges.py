@@ -22,7 +22,7 @@ from dbt_trickle.run.session import Session
 
 pytestmark = pytest.mark.thrift
 
-# As docs/operations.md tells them: what is written to, and by which words.
+# A statement that writes: its words, and the schema that it writes to (docs/operations.md).
 WRITTEN = re.compile(r"\s*((?:[A-Z]+ )+?)(?:IF (?:NOT )?EXISTS )?`(\w+)`")
 
 
@@ -104,7 +104,6 @@ class TestPrivileges:
                 leave.drop(session, world.settings, states[request.pgt_id], [], False, {})
         own = (world.schema, world.settings.catalog_schema, world.settings.change_schema)
         assert {schema for _, schema in session.written()} <= set(own)
-        print(sorted(session.written()))
 
     def requests(self, world: World, raw: str) -> list[Request]:
         return [
