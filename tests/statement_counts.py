@@ -50,6 +50,7 @@ def counted(by: Engine) -> Counts:
             f"insert into {at}.{name} values (1, 'north', 10), (2, 'north', 5), (3, 'south', 7)"
             for name in ("orders", "added", "compared")
         ),
+        f"insert into {at}.compared select id, 'many', 9 from range(10, 700)",
     ):
         session.execute(statement)
     made = {name: by.request(name, query.format(at=at), **config) for name, (query, config) in STREAM_TABLES.items()}
@@ -71,7 +72,7 @@ def counted(by: Engine) -> Counts:
     note("no change of seven over three sources", *made.values(), action="NO_DATA")
     for statement in (
         f"insert into {at}.added values (4, 'east', 1)",
-        *(f"delete from {at}.{name} where id = 1" for name in ("orders", "compared")),
+        *(f"delete from {at}.{name} where id = 1 or id >= 10" for name in ("orders", "compared")),
         *(f"update {at}.{name} set amount = 6 where id = 2" for name in ("orders", "compared")),
     ):
         session.execute(statement)
@@ -102,9 +103,9 @@ STREAM_TABLES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 # How it is captured, and what its history says of how it was done.
 DIFFERENTIAL = {
-    "rows": ("feed", "rows merged by what they hold"),
-    "keyed": ("feed", "rows merged by their key"),
-    "sums": ("feed", "groups brought forward from their stored state"),
+    "rows": ("feed", "few rows replaced by what they hold"),
+    "keyed": ("feed", "rows of few keys replaced"),
+    "sums": ("feed", "few groups brought forward from their stored state"),
     "extremes": ("feed", "touched groups computed anew"),
     "appended": ("log", "rows appended"),
     "difference": ("difference", "rows merged by their key"),

@@ -27,20 +27,25 @@ def appended(shape: Shape, delta: Delta, storage: Relation) -> Applied:
         for item, column in zip(shape.tree.items, shape.columns, strict=True)
     )
     come = f"CASE WHEN {_W} < 0 THEN raise_error({literal(WENT)}) ELSE {_W} END"
-    rows = f"SELECT {items}\nFROM {quote(delta.name)}\n{_explode(come)}"
+    rows = f"SELECT {items}\nFROM {quote(delta.name)}\n{exploded(come)}"
     chosen = f"SELECT {quoted(shape.stored)}\nFROM (\n{with_row_id(shape, rows)}\n)"
     into = f"INSERT INTO {storage.sql} ({quoted(shape.stored)})"
     return Applied(f"{into}\n{with_ctes(delta.ctes)}\n{chosen}", "rows appended", "append")
 
 
-def bag(shape: Shape, delta: Delta, storage: Relation, version: int) -> Applied:
+def contents(shape: Shape, delta: Delta) -> Delta:
+    """The output's rows, one per content, with their weights and ids."""
+    netted = net(shape, delta)
+    chosen = f"SELECT {quoted(shape.outputs)}, {_W}\nFROM {quote(netted.name)}"
+    return netted.then(named("rows"), with_row_id(shape, chosen))
+
+
+def bag(shape: Shape, rows: Delta, storage: Relation, version: int) -> Applied:
     """The stored copies of a row that lost some all go; as many as are left come back with the new ones.
 
     Which of several like rows goes cannot be said, nor seen.
     """
-    columns, names = quoted(shape.outputs), (*shape.outputs, WEIGHT, ROW_ID)
-    netted = net(shape, delta)
-    rows = netted.then(named("rows"), with_row_id(shape, f"SELECT {columns}, {_W}\nFROM {quote(netted.name)}"))
+    names = (*shape.outputs, WEIGHT, ROW_ID)
     same = all_equal(shape.outputs, "t", "d")
     chosen = ", ".join(f"any_value(d.{quote(name)}) AS {quote(name)}" for name in names)
     lost = rows.then(
@@ -80,7 +85,7 @@ def _copies(shape: Shape, rows: str, lost: str) -> str:
         ]
     )
     match = f"CASE WHEN {_KIND} = 'gone' THEN {quote(ROW_ID)} END AS {_MATCH}"
-    return f"SELECT {columns}, {_KIND}, {match}\nFROM (\n{kinds}\n)\n{_explode(_COPIES)}"
+    return f"SELECT {columns}, {_KIND}, {match}\nFROM (\n{kinds}\n)\n{exploded(_COPIES)}"
 
 
 def came_back(metrics: Mapping[str, str]) -> int:
@@ -91,6 +96,6 @@ def came_back(metrics: Mapping[str, str]) -> int:
     return source - inserted - deleted
 
 
-def _explode(copies: str) -> str:
+def exploded(copies: str) -> str:
     few = f"CASE WHEN {copies} > {_MOST_COPIES} THEN raise_error({literal(TOO_MANY)}) ELSE CAST({copies} AS INT) END"
     return f"LATERAL VIEW explode(array_repeat(0, {few})) {quote(named('e'))} AS {quote(named('copy'))}"

@@ -19,12 +19,27 @@ _TOTAL = f"{RESERVED_PREFIX}total"
 
 
 @dataclass(frozen=True)
+class Few:
+    """The same for a change of few rows, whose ids are asked for first: see apply/few.py.
+
+    `keep` comes first, then it is asked what is `touched`; `let_go` comes last, whatever happened.
+    """
+
+    keep: str
+    touched: str
+    sql: str  # with IDS where the ids are to be
+    how: str
+    let_go: str
+
+
+@dataclass(frozen=True)
 class Applied:
     """The statement, in a few words how it goes about it, and how its commit's metrics are to be read."""
 
     sql: str
     how: str
-    work: str = "merge"  # append, merge or bag: `Marker.work`
+    work: str = "merge"  # append, merge, bag or replace: `Marker.work`
+    few: Few | None = None  # where few rows may be changed in another way
 
 
 def named(role: str) -> str:

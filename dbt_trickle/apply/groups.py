@@ -7,7 +7,7 @@ from dbt_trickle.apply.merge import merge
 from dbt_trickle.apply.shape import Shape, output, with_row_id
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.aggregate import state
-from dbt_trickle.delta.context import Context
+from dbt_trickle.delta.context import Context, Delta
 from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, quote
 from dbt_trickle.tree.algebra import Aggregate, Filter, Operator
@@ -15,9 +15,13 @@ from dbt_trickle.tree.algebra import Aggregate, Filter, Operator
 _FOUND = named("found")
 
 
-def brought_forward(shape: Shape, groups: state.Stateful, context: Context, storage: Relation, version: int) -> Applied:
+def changed(groups: state.Stateful, context: Context) -> Delta:
+    """What is added to the state of each touched group."""
+    return state.changed(groups, rules.delta(groups.tree.child, context), named("groups"))
+
+
+def brought_forward(shape: Shape, groups: state.Stateful, changes: Delta, storage: Relation, version: int) -> Applied:
     before = at_version(storage.sql, version)
-    changes = state.changed(groups, rules.delta(groups.tree.child, context), named("groups"))
     now = state.brought_forward(groups, changes.name, before, shape.key)
     rows = output(shape, now, extra=f"{state.gone(groups)} AS {quote(GONE)}, false AS {quote(WAS)}")
     source = changes.then(named("rows"), rows)

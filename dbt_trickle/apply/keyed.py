@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dbt_trickle.apply.base import GONE, WAS, Applied, named, net, quoted
-from dbt_trickle.apply.merge import merge
+from dbt_trickle.apply.base import GONE, WAS, named, net, quoted
 from dbt_trickle.apply.shape import SAME_KEY, Shape, with_row_id
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.context import Delta
-from dbt_trickle.names import Relation, literal, quote
+from dbt_trickle.names import literal, quote
 
 _NOW, _ANY = named("now"), named("any")
 
 
-def keyed(shape: Shape, delta: Delta, storage: Relation) -> Applied:
+def keyed(shape: Shape, delta: Delta) -> Delta:
     """A key that nobody enforces is checked here, for the keys that are touched."""
     weight = quote(WEIGHT)
     netted = net(shape, delta)
@@ -28,5 +27,4 @@ def keyed(shape: Shape, delta: Delta, storage: Relation) -> Applied:
         f"{quote(_ANY if name in shape.key else _NOW)}.{quote(name)} AS {quote(name)}" for name in shape.outputs
     )
     rows = f"SELECT {values}, {quote(GONE)}, {quote(WAS)}\nFROM (\n{per_key}\n)"
-    source = netted.then(named("rows"), with_row_id(shape, rows))
-    return Applied(merge(shape, source, storage, expected=True), "rows merged by their key")
+    return netted.then(named("rows"), with_row_id(shape, rows))

@@ -73,7 +73,8 @@ class Marker:
     run: str
     rows_before: int
     definition: Mapping[str, Any] = field(default_factory=dict)
-    work: str = "overwrite"  # overwrite, append, merge or bag: how to read the commit's metrics
+    work: str = "overwrite"  # overwrite, append, merge, bag or replace: how to read the commit's metrics
+    moved: tuple[int, int] | None = None  # rows that come and go, where that was known before
 
     def to_json(self) -> str:
         """In ASCII and without a dollar, which Spark would take for one of its variables."""
@@ -87,8 +88,9 @@ class Marker:
             return None
         try:
             stored = json.loads(text)["trickle"]
-            return cls(**{**stored, "frontier": frontier_from(stored["frontier"])})
-        except (ValueError, TypeError, KeyError):
+            moved = {"moved": tuple(stored["moved"])} if stored.get("moved") else {}
+            return cls(**{**stored, "frontier": frontier_from(stored["frontier"]), **moved})
+        except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
 
@@ -105,6 +107,12 @@ class Commit:
     @property
     def rows_written(self) -> int:
         return int(self.metrics.get("numOutputRows", 0))
+
+    @property
+    def rows_replaced(self) -> tuple[int, int]:
+        """Rows that an INSERT … REPLACE WHERE brought and took; it also counts those that only got into other files."""
+        copied, deleted = (int(self.metrics.get(key, 0)) for key in ("numCopiedRows", "numDeletedRows"))
+        return self.rows_written - copied, deleted
 
     @property
     def rows_merged(self) -> tuple[int, int]:

@@ -115,7 +115,7 @@ def overwrite(
 
 def bring_in(target: Target, applied: Applied, marker: Marker) -> tuple[Step, ...]:
     """A delta, as the statement that was worked out for it."""
-    return (Commit(applied.sql, target.storage, marker, may_be_empty=applied.work != "append"),)
+    return (Commit(applied.sql, target.storage, marker, may_be_empty=applied.work in ("merge", "bag")),)
 
 
 def placeholder(target: Target, query: str, existing: str | None) -> tuple[Step, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from dbt_trickle.apply import few
 from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.choose import applied
 from dbt_trickle.apply.shape import Shape
@@ -79,11 +80,19 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     append_only = all(commit.effect in _GROWS for each in read for commit in each.facts.commits)
     stored = max(before.storage_version, before.seen_version)  # the rows of the former may lie in files of the latter
     done = applied(shape, context, before.storage, stored, append_only)
+    if not _few(read):
+        done = replace(done, few=None)
     captures = {each.key: f"{each.chosen.capture} ({each.chosen.reason})" for each in read}
     versions = here.pinned.frontier
     how = "; ".join(f"{versions[key].relation} by {capture}" for key, capture in captures.items())
-    told = f"{done.how} ({shape.why})" if shape.why else done.how
+    told = (done.few or done).how
+    told = f"{told} ({shape.why})" if shape.why else told
     return Differential(done, f"{why}; {how}; {told}", choice, captures)
+
+
+def _few(read: list[Read]) -> bool:
+    """Of the sources; a row of one may still touch many of what it is joined with, so that is asked (apply/few.py)."""
+    return sum(few.MOST + 1 if each.facts.rows is None else each.facts.rows for each in read) <= few.MOST
 
 
 def _choice(here: Situation, before: StreamTable, read: list[Read]) -> cost.Choice:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dbt_trickle.apply import explain
+from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.explain import Line
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.catalog.state import Refresh
@@ -105,7 +106,12 @@ def _statements(found: Considered) -> tuple[str, ...]:
     if understood is None:
         return ()
     if found.statement is not None:
-        return planned.statements(planned.changes(here, decision, found.columns, understood, found.statement))
+        way = found.statement.applied
+        if way.few is None:
+            return planned.statements(planned.changes(here, decision, found.columns, understood, way))
+        told = Applied(way.few.sql, way.few.how, "replace")
+        sent = planned.statements(planned.changes(here, decision, found.columns, understood, told))
+        return way.few.keep, way.few.touched, *sent, way.few.let_go
     if decision.work not in (Work.LOAD, Work.OVERWRITE):
         return ()
     return planned.statements(planned.all_rows(here, decision, found.columns, understood))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dbt_trickle import names
+from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.shape import load
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleBug
@@ -14,7 +15,6 @@ from dbt_trickle.names import Relation
 from dbt_trickle.plan import steps
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import recover
-from dbt_trickle.run.differential import Differential
 from dbt_trickle.run.situation import Situation, meaning_of
 from dbt_trickle.run.understand import Understood
 
@@ -58,13 +58,15 @@ def changes(
     decision: Decision,
     columns: tuple[Column, ...],
     understood: Understood,
-    differential: Differential,
+    applied: Applied,
+    moved: tuple[int, int] | None = None,
 ) -> Refresh:
+    """`moved`: the rows that come and go, where that is known before."""
     base = base_of(here)
     marker = _marker(here, decision, base, base.generation, columns, understood)
-    marker = replace(marker, work=differential.applied.work)
+    marker = replace(marker, work=applied.work, moved=moved)
     target = here.request.target(base.storage, columns)
-    return Refresh(steps.bring_in(target, differential.applied, marker), base, target, base.generation, marker)
+    return Refresh(steps.bring_in(target, applied, marker), base, target, base.generation, marker)
 
 
 def stand_in(here: Situation, columns: tuple[Column, ...]) -> Plan:

@@ -104,6 +104,10 @@ def moved_rows(commit: Commit, marker: Marker) -> tuple[int, int]:
     """Rows that a commit of ours inserted and deleted, on balance."""
     if marker.work == "overwrite":
         return commit.rows_written, marker.rows_before
+    if marker.moved is not None:
+        return marker.moved
+    if marker.work == "replace":
+        return commit.rows_replaced
     if marker.work == "append":
         return commit.rows_written, 0
     inserted, deleted = commit.rows_merged

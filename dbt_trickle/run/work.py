@@ -13,6 +13,7 @@ from dbt_trickle.run import guard, leave, planned, recover, retire
 from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.commit import run_steps
 from dbt_trickle.run.differential import Differential
+from dbt_trickle.run.narrowed import narrowed
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.run.understand import Understood
 
@@ -59,11 +60,18 @@ def bring_in(
     differential: Differential,
 ) -> Outcome | None:
     """What changed, in one statement; none where none of its rows did."""
-    found = planned.changes(here, decision, columns, understood, differential)
-    base, marker = found.base, found.marker
-    here.phases.lap("plan")
-    done, commit = run_steps(here, found.plan)
-    here.phases.lap("execute")
+    with narrowed(here.session, differential.applied) as way:
+        here.phases.lap("touched")
+        if way.is_empty:
+            return None
+        if way.too_many:
+            decision = replace(decision, reason=f"{decision.reason}; of many rows, so merged")
+        found = planned.changes(here, decision, columns, understood, way.applied, way.moved)
+        base, marker = found.base, found.marker
+        here.phases.lap("plan")
+        done, commit = run_steps(here, found.plan)
+        here.phases.lap("execute")
+        done = (*way.sent, *done)
     if commit is None:
         return None
     state = replace(

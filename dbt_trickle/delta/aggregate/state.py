@@ -84,33 +84,42 @@ def changed(aggregate: Stateful, below: Delta, cte: str) -> Delta:
     return below.then(cte, f"SELECT {', '.join(chosen)}\nFROM {quote(below.name)}{group}\nHAVING {some}")
 
 
-def brought_forward(aggregate: Stateful, changes: str, storage: str, key_columns: Sequence[str]) -> str:
+def brought_forward(
+    aggregate: Stateful, changes: str, storage: str, key_columns: Sequence[str], *, with_stored: bool = False
+) -> str:
     """Keys, calls and hidden columns of the changed groups as they are now.
 
     `storage`: FROM text of what is stored, at the version that the change was worked out for.
     `key_columns`: the storage's names of the keys, in the tree's order.
+    `with_stored`: those that did not change as well, from their state, as they are.
     """
     tree = aggregate.tree
     keys = [f"d.{quote(key.name)}" for key in tree.keys]
     same = [f"t.{quote(ROW_ID)} = {row_id(keys)}"]
     same += [f"t.{quote(stored)} <=> {key}" for stored, key in zip(key_columns, keys, strict=True)]
+    named = keys
+    if with_stored:
+        unchanged = f"d.{quote(COUNT)} IS NULL"
+        named = [f"IF({unchanged}, t.{quote(s)}, {key})" for s, key in zip(key_columns, keys, strict=True)]
+    added = "coalesce(d.{0}, 0)" if with_stored else "d.{0}"
     moved = ", ".join(
         [
-            *(f"{key} AS {quote(k.name)}" for key, k in zip(keys, tree.keys, strict=True)),
+            *(f"{key} AS {quote(k.name)}" for key, k in zip(named, tree.keys, strict=True)),
             *(
-                f"CAST(coalesce(t.{quote(column)}, 0) + d.{quote(column)} AS {kind}) AS {quote(column)}"
+                f"CAST(coalesce(t.{quote(column)}, 0) + {added.format(quote(column))} AS {kind}) AS {quote(column)}"
                 for column, kind in aggregate.hidden
             ),
         ]
     )
+    hint, kind = ("", "FULL OUTER") if with_stored else ("/*+ BROADCAST(d) */ ", "LEFT")
     values = [
         *(quote(key.name) for key in tree.keys),
         *(f"{value} AS {quote(call.name)}" for call, value in _values(aggregate)),
         *(quote(column) for column, _ in aggregate.hidden),
     ]
     return (
-        f"SELECT {', '.join(values)}\nFROM (\nSELECT /*+ BROADCAST(d) */ {moved}\n"
-        f"FROM {quote(changes)} AS d\nLEFT JOIN {storage} AS t ON {' AND '.join(same)}\n)"
+        f"SELECT {', '.join(values)}\nFROM (\nSELECT {hint}{moved}\n"
+        f"FROM {quote(changes)} AS d\n{kind} JOIN {storage} AS t ON {' AND '.join(same)}\n)"
     )
 
 

@@ -14,14 +14,23 @@ import yaml
 from engine_world import World
 from histories import SEED, change
 
+from dbt_trickle.apply import few
+
 QUERIES: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_name("queries.yml").read_text("utf-8"))
 STEPS = int(os.environ.get("TRICKLE_ORACLE_STEPS", "3"))
 
 pytestmark = pytest.mark.spark
 
 
+# How the same is said of few changed rows.
+OF_FEW = {
+    "rows merged by what they hold": "few rows replaced by what they hold",
+    "groups brought forward from their stored state": "few groups brought forward from their stored state",
+}
+
+
 class TestOracle:
-    def test_every_query_after_every_change(self, world: World) -> None:
+    def test_every_query_after_every_change(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         rng = random.Random(SEED)
         tables = {name: f"{world.schema}.{name}" for name in ("orders", "customers")}
         for statement in SEED_STATEMENTS:
@@ -31,7 +40,10 @@ class TestOracle:
         for outcome in world.run(*requests):
             assert outcome.refresh.action == "FULL"
         before = {name: content(world, f"SELECT * FROM {world.schema}.{name}") for name in queries}
+        most = few.MOST
         for step in range(STEPS):
+            # So that each way to bring a change in is met, and goes on from what the other one has left.
+            monkeypatch.setattr(few, "MOST", 0 if step % 2 else most)
             done = [text.format(**tables) for text in change(rng)]
             world.sql(*done)
             for request, outcome in zip(requests, world.run(*requests), strict=True):
@@ -45,7 +57,8 @@ class TestOracle:
                 assert moved == due, about
                 assert outcome.refresh.action == ("DIFFERENTIAL" if any(due) else "NO_DATA"), about
                 if any(due) and not all("insert" in text for text in done):
-                    assert QUERIES[name]["how"] in outcome.refresh.reason, about
+                    how = QUERIES[name]["how"]
+                    assert (how if step % 2 else OF_FEW.get(how, how)) in outcome.refresh.reason, about
                 before[name] = now
 
 

@@ -1,0 +1,44 @@
+"""A change of few rows, asked first for the rows that it touches: then only those are read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from dbt_trickle.apply import few
+from dbt_trickle.apply.base import Applied
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.run.session import Session
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """`sent`: what has been sent for it; `moved`: rows that come and go, where that is known before."""
+
+    applied: Applied
+    sent: tuple[str, ...] = ()
+    moved: tuple[int, int] | None = None
+    too_many: bool = False
+    is_empty: bool = False
+
+
+@contextmanager
+def narrowed(session: Session, applied: Applied) -> Iterator[Narrowed]:
+    """While it lasts, the session has a view of what changed."""
+    found = applied.few
+    if found is None:
+        yield Narrowed(applied)
+        return
+    sent = (found.keep, found.touched)
+    session.execute(found.keep)
+    try:
+        touched = few.touched(session.query(found.touched))
+        if touched is None:
+            yield Narrowed(applied, sent, too_many=True)
+        else:
+            yield Narrowed(few.replaced(found, touched.ids), sent, touched.moved, is_empty=not touched.ids)
+    finally:
+        # If that fails the connection is gone, and the view with it; what went wrong before is to be told.
+        with suppress(WarehouseError):
+            session.execute(found.let_go)
