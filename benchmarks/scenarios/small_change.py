@@ -31,7 +31,7 @@ class Plan:
     rounds: int
     mixed: bool = True
     rivals: int = 1
-    vectors: bool = False  # deletion vectors, of the stream tables' storages
+    vectors: bool = False  # deletion vectors, of the source
 
 
 @dataclass
@@ -40,13 +40,12 @@ class Measured:
     rivals: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def source(bench: Bench, engine: Engine, size: int, capture: str) -> str:
-    """Deletion vectors: without them the writer would rewrite all of the files that it scatters a hundred rows over."""
+def source(bench: Bench, engine: Engine, size: int, plan: Plan) -> str:
     name = f"{engine.schema}.facts"
-    feed = "true" if capture == "feed" else "false"
+    feed, vectors = ("true" if on else "false" for on in (plan.capture == "feed", plan.vectors))
     bench.sql(
         f"CREATE TABLE {name} USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = '{feed}', "
-        "'delta.enableDeletionVectors' = 'true') AS "
+        f"'delta.enableDeletionVectors' = '{vectors}') AS "
         f"SELECT id, id % {max(size // 10, 1)} AS grp, id % 7 AS kind, id * 7919 % 100003 AS amount, "
         f"concat('note ', id % 1000) AS note FROM range(0, {size}, 1, {FILES})"
     )
@@ -73,7 +72,7 @@ def change(table: str, size: int, number: int, mixed: bool) -> tuple[str, ...]:
 def measured(bench: Bench, plan: Plan, size: int) -> Measured:
     name = f"{plan.capture}_{'mixed' if plan.mixed else 'appended'}_{'dv_' if plan.vectors else ''}{size}"
     engine = bench.engine(name)
-    table = source(bench, engine, size, plan.capture)
+    table = source(bench, engine, size, plan)
     requests = {
         each: engine.request(
             each.replace(" ", "_"),
@@ -81,7 +80,6 @@ def measured(bench: Bench, plan: Plan, size: int) -> Measured:
             refresh_mode="differential",
             cdc_mode=plan.capture,
             primary_key=QUERIES[each][1],
-            tblproperties=(("delta.enableDeletionVectors", "true"),) if plan.vectors else (),
         )
         for each in plan.names
     }
@@ -147,7 +145,7 @@ def tables(plan: Plan, by_size: Mapping[int, Measured], c: float) -> list[Table]
 
 
 def _how(plan: Plan) -> str:
-    return ("" if plan.mixed else ", rows only added") + (", deletion vectors" if plan.vectors else "")
+    return ("" if plan.mixed else ", rows only added") + (", the source has deletion vectors" if plan.vectors else "")
 
 
 def told(size: int) -> str:

@@ -25,7 +25,7 @@ from dbt_trickle.tree.identity import ROW_ID, row_id
 MOST = 500
 VIEW = named("few")
 CAME, WENT = named("came"), named("went")
-IDS = "/* row ids */"
+IDS = "/* the ids that were asked for */"
 _UNKNOWN = "CAST(NULL AS BIGINT)"
 _ID = quote(ROW_ID)
 
