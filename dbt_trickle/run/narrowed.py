@@ -7,9 +7,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from dbt_trickle.apply import few
-from dbt_trickle.apply.base import Applied
+from dbt_trickle.apply.base import Applied, Few
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.run.session import Session
+
+_STAYED = "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ def narrowed(session: Session, applied: Applied) -> Iterator[Narrowed]:
         yield Narrowed(applied)
         return
     sent = (found.keep, found.touched)
-    session.execute(found.keep)
+    _keep(session, found)
     try:
         touched = few.touched(session.query(found.touched))
         if touched is None:
@@ -39,6 +41,18 @@ def narrowed(session: Session, applied: Applied) -> Iterator[Narrowed]:
         else:
             yield Narrowed(few.replaced(found, touched.ids), sent, touched.moved, is_empty=not touched.ids)
     finally:
-        # If that fails the connection is gone, and the view with it; what went wrong before is to be told.
+        # What went wrong before is to be told. Mostly the connection is gone then, and the view with it; if it is not,
+        # the next refresh in this session finds the view, see `_keep`.
         with suppress(WarehouseError):
             session.execute(found.let_go)
+
+
+def _keep(session: Session, found: Few) -> None:
+    try:
+        session.execute(found.keep)
+    except WarehouseError as problem:
+        if _STAYED not in problem.what:
+            raise
+        # An earlier refresh could not let go of its own. What it shows is of no use to this one.
+        session.execute(found.let_go)
+        session.execute(found.keep)
