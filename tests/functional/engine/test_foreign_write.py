@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 from engine_world import World
 
+from dbt_trickle.apply import few
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.run.session import Session
 
 pytestmark = pytest.mark.spark
+
+LOST = WarehouseError("TRK-306", "no answer")
 
 
 class Death(BaseException):
@@ -21,19 +24,21 @@ class Death(BaseException):
 class Meddled:
     """A session beside which somebody writes to the storage, right before the statement that counts.
 
-    `fate`: what becomes of this session once the statement is done.
+    `at`: how that begins; `fate`: what becomes of this session once it is done.
     """
 
-    def __init__(self, inner: Session, other: Session, meddle: str, fate: BaseException | None) -> None:
-        self.inner, self.other, self.meddle, self.fate = inner, other, meddle, fate
+    def __init__(self, inner: Session, other: Session, at: str, meddle: str, fate: BaseException | None) -> None:
+        self.inner, self.other, self.at, self.meddle, self.fate = inner, other, at, meddle, fate
+        self.meddled = 0
 
     def execute(self, sql: str) -> None:
-        self.inner.execute(sql)
+        self.query(sql)
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        if not sql.startswith("MERGE"):
+        if not sql.startswith(self.at):
             return self.inner.query(sql)
         self.other.execute(self.meddle)
+        self.meddled += 1
         answer = self.inner.query(sql)
         if self.fate is not None:
             raise self.fate
@@ -42,13 +47,14 @@ class Meddled:
 
 class TestForeignWrite:
     @pytest.mark.parametrize(
-        ("name", "fate"),
-        [("alive", None), ("lost", WarehouseError("TRK-306", "no answer")), ("dead", Death())],
-        ids=["alive", "lost", "dead"],
+        ("name", "fate", "most"),
+        [("alive", None, few.MOST), ("lost", LOST, few.MOST), ("dead", Death(), few.MOST), ("merged", LOST, 0)],
+        ids=["alive", "lost", "dead", "merged"],
     )
     def test_it_is_found_although_a_commit_of_ours_lies_above_it(
-        self, world: World, name: str, fate: BaseException | None
+        self, world: World, name: str, fate: BaseException | None, most: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(few, "MOST", most)
         orders = world.relation(f"orders_{name}").sql
         world.sql(f"CREATE TABLE {orders} (id INT, amount INT) USING delta", f"INSERT INTO {orders} VALUES (1, 1)")
         query = f"SELECT id, sum(amount) AS total FROM {orders} GROUP BY id"
@@ -57,7 +63,8 @@ class TestForeignWrite:
         storage = world.states()[request.pgt_id].storage.sql
         world.sql(f"INSERT INTO {orders} VALUES (1, 2)")
         meddle = f"INSERT INTO {storage} (id, total) VALUES (9, 9)"
-        meddled = Meddled(world.connect(), world.connect(), meddle, fate)
+        at = f"INSERT INTO {storage} REPLACE WHERE" if most else f"MERGE INTO {storage}"
+        meddled = Meddled(world.connect(), world.connect(), at, meddle, fate)
         if isinstance(fate, Death):
             with pytest.raises(Death):
                 world.run(request, session=meddled)
@@ -65,6 +72,7 @@ class TestForeignWrite:
             (outcome,) = world.run(request, session=meddled)
             assert outcome.refresh.action == "DIFFERENTIAL", outcome.refresh
             assert world.states()[request.pgt_id].needs_reinit
+        assert meddled.meddled == 1
         assert world.rows(f"SELECT * FROM {request.public.sql}") != world.rows(query)
         (outcome,) = world.run(request)
         assert outcome.refresh.action == "REINITIALIZE"
