@@ -12,12 +12,24 @@ from typing import Any
 from fault_thrift import ThriftSession
 
 from dbt.adapters.trickle.statements import writes
+from dbt_trickle.apply import few
 from dbt_trickle.catalog import tables
 from dbt_trickle.errors import WarehouseError
+from dbt_trickle.names import quote
 from dbt_trickle.run.session import Session
 
 LONGEST = 240.0
 DEAD = 9
+
+
+def is_its_own(sql: str) -> bool:
+    """What a session keeps for itself, and lets go: nobody else sees it, and it ends with the session."""
+    return sql.startswith(("CACHE ", "DROP VIEW ")) and quote(few.VIEW) in sql.split("\n")[0]
+
+
+def counts(sql: str) -> bool:
+    """Whether something may happen at this statement: that writes, or that makes the session another one."""
+    return writes(sql) or is_its_own(sql)
 
 
 @dataclass
@@ -46,7 +58,7 @@ class Recorder(Watched):
     executed: list[str] = field(default_factory=list)
 
     def before(self, sql: str) -> None:
-        if self.every or writes(sql):
+        if self.every or counts(sql):
             self.executed.append(sql)
 
 
@@ -55,9 +67,9 @@ class Mortal(Watched):
     """Ends its process with the statement number `last`: sent to the server, and not waited for.
 
     The server then does it. Who dies with the answer in hand, or anywhere before the next statement that
-    writes, leaves the same warehouse behind: what only reads, and a SET, changes nothing that outlives the
+    counts, leaves the same warehouse behind: what only reads, and a SET, changes nothing that outlives the
     session. So death before a statement is death after the one before it, and every boundary between any two
-    statements is one of these. `last` 0: before the first one that writes. `every` counts those that read, too.
+    statements is one of these. `last` 0: before the first one that counts. `every` counts those that read, too.
     """
 
     inner: ThriftSession
@@ -67,7 +79,7 @@ class Mortal(Watched):
     executed: int = 0
 
     def before(self, sql: str) -> None:
-        if not self.every and not writes(sql):
+        if not self.every and not counts(sql):
             return
         self.executed += 1
         if self.executed >= self.last:
@@ -96,17 +108,21 @@ class Meeting(Watched):
                 for _ in range(self.times):
                     self.barrier.wait(LONGEST)
 
+    def require_met(self) -> None:
+        """Otherwise a race that did not take place would be won by everybody."""
+        assert self.number <= 0, f"no statement number {self.number} began with {self.at}"
+
 
 @dataclass
 class Interrupted(Watched):
-    """A session in front of whose statement number `at`, of those that write, something else happens."""
+    """A session in front of whose statement number `at`, of those that count, something else happens."""
 
     at: int
     meanwhile: Callable[[], None]
     executed: int = 0
 
     def before(self, sql: str) -> None:
-        if writes(sql):
+        if counts(sql):
             self.executed += 1
             if self.executed == self.at:
                 self.meanwhile()
@@ -114,7 +130,7 @@ class Interrupted(Watched):
 
 @dataclass
 class Lossy:
-    """Loses the answer of one statement, of those that write; the catalog's are not tried again by the engine."""
+    """Loses the answer of one statement, of those that count; the catalog's are not tried again by the engine."""
 
     connect: Callable[[], Session]
     inner: Session
@@ -131,7 +147,7 @@ class Lossy:
         return answer
 
     def _lose(self, sql: str) -> None:
-        if not writes(sql) or tables.JOURNAL in sql:
+        if not counts(sql) or tables.JOURNAL in sql:
             return
         self.executed += 1
         if self.executed - 1 == self.at:

@@ -16,6 +16,7 @@ from fault_child import PROCESSES, Failed, at_once, patiently
 from fault_sessions import LONGEST, Meeting
 from fault_thrift import ThriftSessions
 
+from dbt_trickle.apply import few
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.errors import TrickleError, WarehouseError
 from dbt_trickle.formats import delta
@@ -28,6 +29,11 @@ from dbt_trickle.run.session import Session, is_conflict
 
 pytestmark = pytest.mark.thrift
 
+# How a change is brought in: what the statement begins with, and how many rows are few then.
+REPLACED, MERGED = ("INSERT INTO `fault_changes`", few.MOST), ("MERGE", 0)
+# A run's first INSERT INTO says that it began, its second one, where nothing moved, how it ended.
+CLOSED = ("INSERT INTO", few.MOST)
+
 
 def committing(world: World, request: Request, state: StreamTable, name: str, barrier: Barrier) -> None:
     session = Meeting(world.looking, "INSERT", barrier)
@@ -35,16 +41,23 @@ def committing(world: World, request: Request, state: StreamTable, name: str, ba
     for statement in delta.marked(marker)[0]:
         session.execute(statement)
     stored = [(column.stored, column.name) for column in state.columns]
-    session.execute(delta.overwrite(state.storage, f"SELECT '{name}', 1L, 1L", stored))
+    try:
+        session.execute(delta.overwrite(state.storage, f"SELECT '{name}', 1L, 1L", stored))
+    finally:
+        session.require_met()
 
 
 Done = tuple[str, int, int]
 
 
-def running(world: World, request: Request, at: str, barrier: Barrier, number: int = 1, times: int = 1) -> Done:
+def running(
+    world: World, request: Request, at: str, most: int, barrier: Barrier, number: int = 1, times: int = 1
+) -> Done:
     """A run that meets the other one at a statement; in a process of its own."""
+    few.MOST = most
     run, session = world.invocation(wait=patiently), Meeting(world.looking, at, barrier, number, times)
     row = world.run(request, session=session, run=run)[0].refresh
+    session.require_met()
     return row.action, row.rows_inserted, row.rows_deleted
 
 
@@ -56,10 +69,10 @@ def altering(world: World, request: Request, barrier: Barrier) -> Done:
     return row.action, row.rows_inserted, row.rows_deleted
 
 
-def race(world: World, at: str, *requests: Request) -> list[Done]:
+def race(world: World, at: str, *requests: Request, most: int = few.MOST) -> list[Done]:
     """Both have looked, and planned, when the first one does what `at` begins."""
     barrier = PROCESSES.Barrier(len(requests))
-    answers = at_once(*(partial(running, world, request, at, barrier) for request in requests))
+    answers = at_once(*(partial(running, world, request, at, most, barrier) for request in requests))
     assert not [answer for answer in answers if isinstance(answer, Failed)], answers
     return answers
 
@@ -120,8 +133,8 @@ def test_two_full_refreshes(world: World, expose: str, at: str) -> None:
     all_right(world, request)
 
 
-@pytest.mark.parametrize("at", ["MERGE"])
-def test_two_differential_refreshes(world: World, at: str) -> None:
+@pytest.mark.parametrize(("at", "most"), [REPLACED, MERGED], ids=["replaced", "merged"])
+def test_two_differential_refreshes(world: World, at: str, most: int) -> None:
     create_source(world)
     request = totals(world, refresh_mode="differential")
     world.run(request)
@@ -129,7 +142,7 @@ def test_two_differential_refreshes(world: World, at: str) -> None:
         f"INSERT INTO {world.relation('orders').sql} VALUES ('west', 4)",
         f"DELETE FROM {world.relation('orders').sql} WHERE region = 'south'",
     )
-    assert sorted(race(world, at, request, request)) == [("DIFFERENTIAL", 1, 1), ("NO_DATA", 0, 0)]
+    assert sorted(race(world, at, request, request, most=most)) == [("DIFFERENTIAL", 1, 1), ("NO_DATA", 0, 0)]
     assert world.states()[request.pgt_id].batch == 2
     all_right(world, request)
 
@@ -151,12 +164,17 @@ def test_two_alters(world: World, expose: str, at: str) -> None:
     all_right(world, *requests)
 
 
-# A run's first INSERT INTO says that it began, its second one how it ended.
 @pytest.mark.parametrize(
-    ("expose", "moved", "at", "number"),
-    [("view", False, "INSERT INTO", 2), ("table", False, "INSERT INTO", 2), ("view", True, "MERGE", 1)],
+    ("expose", "moved", "way", "number"),
+    [
+        ("view", False, CLOSED, 2),
+        ("table", False, CLOSED, 2),
+        ("view", True, REPLACED, 1),
+        ("view", True, MERGED, 1),
+    ],
+    ids=["view-unmoved", "table-unmoved", "view-replaced", "view-merged"],
 )
-def test_an_alter_beside_a_refresh(world: World, expose: str, moved: bool, at: str, number: int) -> None:
+def test_an_alter_beside_a_refresh(world: World, expose: str, moved: bool, way: tuple[str, int], number: int) -> None:
     """A deployment alters, while the one before it has found nothing to do, or is about to bring changes in."""
     orders = create_source(world)
     old = totals(world, refresh_mode="differential", expose=expose)
@@ -165,7 +183,7 @@ def test_an_alter_beside_a_refresh(world: World, expose: str, moved: bool, at: s
     if moved:
         world.sql(f"INSERT INTO {orders.sql} VALUES ('west', 4)")
     barrier = PROCESSES.Barrier(2)
-    answers = at_once(partial(running, world, old, at, barrier, number, 2), partial(altering, world, new, barrier))
+    answers = at_once(partial(running, world, old, *way, barrier, number, 2), partial(altering, world, new, barrier))
     assert not [answer for answer in answers if isinstance(answer, Failed)], answers
     assert [action for action, _, _ in answers] == ["SKIP" if moved else "NO_DATA", "ALTER"]
     # Whose run it is that comes next decides what the name shows.
