@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from engine_world import World
+from fault_sessions import is_its_own
 
 from dbt.adapters.trickle.statements import writes
 from dbt_trickle.config import SourceSettings
@@ -40,10 +41,10 @@ class Listening:
         return self.inner.query(sql)
 
     def written(self) -> set[tuple[str, str]]:
-        """Words and schema of each statement that writes; SET and RESET are the session's own affair."""
+        """Words and schema of each statement that writes; settings, and what it keeps, are the session's own affair."""
         found = set()
         for sql in self.heard:
-            if writes(sql) and not sql.startswith(("SET ", "RESET ")):
+            if writes(sql) and not is_its_own(sql):
                 told = WRITTEN.match(sql)
                 assert told is not None, sql
                 found.add((told[1].strip(), told[2]))
