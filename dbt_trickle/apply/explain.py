@@ -7,7 +7,7 @@ from functools import singledispatch
 
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.errors import TrickleBug
-from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan
+from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan, UnionAll
 from dbt_trickle.tree.identity import grouped
 from dbt_trickle.tree.printed import line
 
@@ -61,6 +61,11 @@ def _(operator: Operator) -> str:
 @_strategy.register
 def _(operator: InnerJoin) -> str:
     return "changes of the left with the right as it is, changes of the right with the left as it was"
+
+
+@_strategy.register
+def _(operator: UnionAll) -> str:
+    return "changes of both"
 
 
 @_strategy.register

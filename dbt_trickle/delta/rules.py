@@ -3,6 +3,7 @@
     Scan      the source's changes
     Filter    σ(ΔX)
     Project   π(ΔX)
+    UnionAll  ΔL + ΔR
     Join      ΔL ⋈ R_new + L_old ⋈ ΔR         (never R_new twice: a pair whose two sides came would count twice)
     Aggregate rows of the touched groups before, and after: agg(X_new ⋉ keys) − agg(X_old ⋉ keys)
 
@@ -18,7 +19,7 @@ from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.context import Context, Cte, Delta, changes_of, columns_of, source_order
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import RESERVED_PREFIX, quote
-from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan
+from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan, UnionAll
 from dbt_trickle.tree.render import call_sql, state
 
 _W = quote(WEIGHT)
@@ -86,6 +87,23 @@ def _term(tree: InnerJoin, changed: str, other: str, small: bool) -> str:
         f"SELECT {hint}{columns}, {_CHANGED}.{_W}\nFROM {quote(changed)} AS {_CHANGED}\n"
         f"{kind} JOIN (\n{other}\n) AS {_OTHER}{on}"
     )
+
+
+@_delta.register
+def _(tree: UnionAll, context: Context, name: str, order: tuple[str, ...]) -> Delta:
+    ctes: tuple[Cte, ...] = ()
+    terms = []
+    for number, branch in enumerate((tree.left, tree.right), start=1):
+        columns = columns_of(branch)
+        if context.moved(branch):
+            below = _delta(branch, context, f"{name}_{number}", order)
+            ctes += below.ctes
+            terms.append(f"SELECT {columns}, {_W}\nFROM {quote(below.name)}")
+        else:
+            # Of its rows none, of its columns the types: what both have in common is not what either has.
+            rows = state(branch, context.new)
+            terms.append(f"SELECT {columns}, CAST(0 AS BIGINT) AS {_W}\nFROM (\n{rows}\n)\nWHERE false")
+    return Delta((*ctes, Cte(name, "\nUNION ALL\n".join(terms))))
 
 
 @_delta.register

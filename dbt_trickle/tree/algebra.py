@@ -135,8 +135,28 @@ class InnerJoin(Operator):
 
 
 @dataclass(frozen=True)
+class UnionAll(Operator):
+    """The rows of both, by position; in types that Spark finds for both, so neither is ever read alone."""
+
+    left: Project
+    right: Project
+
+    def __post_init__(self) -> None:
+        if len(self.left.columns) != len(self.right.columns):
+            raise TrickleBug(f"a union of {list(self.left.columns)} and {list(self.right.columns)}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
 class Aggregate(Operator):
-    """Groups and what is computed of each; without keys it is one row, over no input too."""
+    """Groups and what is computed of each; without keys it is one row, over no input too. Without calls: DISTINCT."""
 
     child: Operator
     keys: tuple[Item, ...]

@@ -3,18 +3,20 @@
     SELECT a, sum(b) / 2 AS half FROM t JOIN u USING (k) WHERE c GROUP BY a HAVING count(*) > 1
 
 becomes, from the bottom: Scans and InnerJoin (relations.py), Filter, Aggregate (grouping.py), Filter, Project.
-A SELECT in FROM is built in place; where it only names columns, nothing of it is left.
+A query in FROM is built in place; where it only names columns, nothing of it is left. UNION is UnionAll below the
+Aggregate that DISTINCT is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from dbt_trickle.sql import Unparsed, verbatim
-from dbt_trickle.tree.algebra import Filter, Item, Operator, Project
+from dbt_trickle.tree.algebra import Aggregate, Filter, Item, Operator, Project, UnionAll
+from dbt_trickle.tree.clauses import OF_SELECTS, OF_UNIONS, require_known
 from dbt_trickle.tree.expressions import bound, column, expr
 from dbt_trickle.tree.grouping import Grouped, Output, add_keys, having, is_grouped, named
 from dbt_trickle.tree.prune import pruned
@@ -23,6 +25,8 @@ from dbt_trickle.tree.scope import Names, Scope, spelling
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
 
 __all__ = ["Built", "Schema", "Unsupported", "build"]
+
+Part = tuple[Operator, tuple[Output, ...]]
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,10 @@ def build(text: str, sources: Mapping[str, Schema]) -> Built:
     if isinstance(query, Unparsed):
         raise Unsupported(f"the query is not understood: {query.reason}")
     select = unwrapped(query)
-    if not isinstance(select, exp.Select):
-        raise _not_a_select(select)
     aliases = frozenset(spelling(each.alias) for each in select.find_all(exp.Alias))
     place = Place({spelling(name): source for name, source in sources.items()}, Names(aliases), _subquery)
     try:
-        tree, outputs = _select(select, place, "", root=select is query)
+        tree, outputs = _query(select, place, "", root=select is query)
     except RecursionError:
         raise Unsupported("the query is nested too deeply") from None
     # Only here: it orders rows, and changes none.
@@ -56,16 +58,19 @@ def build(text: str, sources: Mapping[str, Schema]) -> Built:
 
 def _subquery(query: exp.Expr, place: Place, alias: str) -> Result:
     """A query in FROM. Columns that it passes on keep their names in the tree."""
-    query = unwrapped(query)
-    if not isinstance(query, exp.Select):
-        raise _not_a_select(query)
     prefix = f"{alias}." if alias else ""
-    tree, outputs = _select(query, place, prefix)
-    names = [_passed_on(each) or _new_name(each, prefix, place.names) for each in outputs]
-    if any(_passed_on(output) is None for output in outputs):
-        items = {name: Item(name, expr(output.value)) for name, output in zip(names, outputs, strict=True)}
-        tree = Project(tree, tuple(items.values()))
-    return tree, tuple((output.name, name) for output, name in zip(outputs, names, strict=True))
+    tree, outputs = _query(query, place, prefix)
+    if all(_passed_on(output) for output in outputs):
+        return tree, tuple((output.name, output.value.name) for output in outputs)
+    projected, names = _projected(tree, outputs, prefix, place.names)
+    return projected, tuple((output.name, name) for output, name in zip(outputs, names, strict=True))
+
+
+def _projected(tree: Operator, outputs: Sequence[Output], prefix: str, names: Names) -> tuple[Project, tuple[str, ...]]:
+    """Only the outputs, each once, and the name of each."""
+    chosen = tuple(_passed_on(each) or _new_name(each, prefix, names) for each in outputs)
+    items = {name: Item(name, expr(output.value)) for name, output in zip(chosen, outputs, strict=True)}
+    return Project(tree, tuple(items.values())), chosen
 
 
 def _root(tree: Operator, outputs: tuple[Output, ...], names: Names) -> Project:
@@ -88,14 +93,56 @@ def _new_name(output: Output, prefix: str, names: Names) -> str:
     return names.numbered("column") if output.invented else names.fresh(prefix + output.name)
 
 
-def _select(select: exp.Select, place: Place, prefix: str, root: bool = False) -> tuple[Operator, tuple[Output, ...]]:
-    _require_known_clauses(select, root)
+def _query(query: exp.Expr, place: Place, prefix: str, root: bool = False) -> Part:
+    query = unwrapped(query)
+    if isinstance(query, exp.Select):
+        return _select(query, place, prefix, root)
+    if isinstance(query, exp.Union):
+        return _union(query, place, prefix, root)
+    raise _not_a_select(query)
+
+
+def _union(union: exp.Union, place: Place, prefix: str, root: bool) -> Part:
+    require_known(union, OF_UNIONS, root)
+    place = place.with_ctes(union)
+    branches = []
+    outputs: tuple[Output, ...] = ()
+    for side in (union.this, union.expression):
+        tree, shown = _query(side, place, prefix)
+        outputs = outputs or shown
+        if len(shown) != len(outputs):
+            raise unsupported(f"UNION of {len(outputs)} and {len(shown)} columns", side)
+        # All of them new: a column may be shown twice, and the other branch may read the same one.
+        items = (Item(_new_name(each, prefix, place.names), expr(each.value)) for each in shown)
+        branches.append(Project(tree, tuple(items)))
+    both = UnionAll(*branches)
+    above = tuple(replace(each, value=column(name)) for each, name in zip(outputs, both.columns, strict=True))
+    return _distinct(both, above, prefix, place.names) if union.args.get("distinct") else (both, above)
+
+
+def _distinct(tree: Operator, outputs: tuple[Output, ...], prefix: str, names: Names) -> Part:
+    """Groups by all columns, of which nothing is computed."""
+    projected, chosen = _projected(tree, outputs, prefix, names)
+    keys = tuple(Item(name, expr(column(name))) for name in projected.columns)
+    above = tuple(replace(each, value=column(name)) for each, name in zip(outputs, chosen, strict=True))
+    return Aggregate(projected, keys, ()), above
+
+
+def _select(select: exp.Select, place: Place, prefix: str, root: bool) -> Part:
+    """What is below the select list, and the outputs over it."""
+    require_known(select, OF_SELECTS, root)
     place = place.with_ctes(select)
     tree, scope = relations(select, place)
     tree = filtered(tree, scope, select.args.get("where"))
     outputs = _outputs(select, scope)
-    if not is_grouped(select, outputs):
-        return tree, outputs
+    if is_grouped(select, outputs):
+        tree, outputs = _grouped(select, tree, scope, outputs, place, prefix)
+    return _distinct(tree, outputs, prefix, place.names) if select.args.get("distinct") else (tree, outputs)
+
+
+def _grouped(
+    select: exp.Select, tree: Operator, scope: Scope, outputs: tuple[Output, ...], place: Place, prefix: str
+) -> Part:
     grouped = Grouped(place.names, prefix)
     if group := select.args.get("group"):
         add_keys(grouped, group, scope, outputs)
@@ -139,32 +186,6 @@ def _star(node: exp.Expr, scope: Scope) -> list[Output]:
         raise not_yet(f"{verbatim.printed(node)}", node)
     qualifier = tuple(part.name for part in node.parts[:-1]) if isinstance(node, exp.Column) else ()
     return [Output(each.name, False, column(each.column)) for each in scope.star(qualifier, node)]
-
-
-_CLAUSES = {
-    "distinct": "DISTINCT",
-    "limit": "LIMIT",
-    "offset": "OFFSET",
-    "order": "ORDER BY in a subquery",
-    "sort": "SORT BY",
-    "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY",
-    "qualify": "QUALIFY",
-    "windows": "WINDOW",
-    "laterals": "LATERAL VIEW",
-    "pivots": "PIVOT or UNPIVOT",
-    "sample": "TABLESAMPLE",
-    "kind": "SELECT AS",
-}
-_MAINTAINED = frozenset(["expressions", "from_", "joins", "where", "group", "having", "with_", "hint"])
-
-
-def _require_known_clauses(select: exp.Select, root: bool) -> None:
-    for key, value in select.args.items():
-        if value and key not in _MAINTAINED and not (root and key == "order"):
-            first = value[0] if isinstance(value, list) else value
-            where = first if isinstance(first, exp.Expr) and key != "distinct" else select
-            raise not_yet(_CLAUSES.get(key, key), where)
 
 
 def _not_a_select(query: exp.Expr) -> Unsupported:

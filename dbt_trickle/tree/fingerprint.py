@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 
 from dbt_trickle import sql
-from dbt_trickle.names import Relation
+from dbt_trickle.names import Relation, spelled
 
 # Settings of the session that change what a query means: the same text under another one is another query.
 ALWAYS = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
@@ -41,17 +41,17 @@ def of(text: str, relations: Mapping[Relation, str], meaning: Mapping[str, str])
 
 
 def _with_ids(words: tuple[str, ...], relations: Mapping[Relation, str]) -> tuple[str, ...]:
-    spelled = {_spelling(relation.parts): unique_id for relation, unique_id in relations.items()}
-    if not spelled:
+    known = {spelled(relation.parts): unique_id for relation, unique_id in relations.items()}
+    if not known:
         return words
-    longest = max(len(parts) for parts in spelled) * 2 - 1
+    longest = max(len(parts) for parts in known) * 2 - 1
     result: list[str] = []
     position = 0
     while position < len(words):
         for length in range(longest, 2, -2):
             parts = _names_at(words, position, length)
-            if parts in spelled and not _continues(words, position):
-                result.append(f"<{spelled[parts]}>")
+            if parts in known and not _continues(words, position):
+                result.append(f"<{known[parts]}>")
                 position += length
                 break
         else:
@@ -65,13 +65,9 @@ def _names_at(words: tuple[str, ...], start: int, length: int) -> tuple[str, ...
     piece = words[start : start + length]
     if len(piece) < length or any(dot != "." for dot in piece[1::2]):
         return ()
-    return _spelling(tuple(name[1:-1].replace("``", "`") if name[:1] == "`" else name for name in piece[::2]))
+    return spelled(tuple(name[1:-1].replace("``", "`") if name[:1] == "`" else name for name in piece[::2]))
 
 
 def _continues(words: tuple[str, ...], start: int) -> bool:
     """`x.a.b` names something else than `a.b`."""
     return start > 0 and words[start - 1] == "."
-
-
-def _spelling(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part.lower() for part in parts)

@@ -13,7 +13,7 @@ from functools import singledispatch
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
 from dbt_trickle.sql import verbatim
-from dbt_trickle.tree.algebra import Aggregate, Expr, Filter, InnerJoin, Operator, Project, Scan, walk
+from dbt_trickle.tree.algebra import Aggregate, Expr, Filter, InnerJoin, Operator, Project, Scan, UnionAll, walk
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,20 @@ def _(tree: InnerJoin, writer: Writer) -> Block:
 
 
 @_block.register
+def _(tree: UnionAll, writer: Writer) -> Block:
+    return _union("UNION ALL", tree, writer)
+
+
+def _union(word: str, tree: UnionAll, writer: Writer) -> Block:
+    branches = (_projected(each, writer) for each in (tree.left, tree.right))
+    return _named(f"\n{word}\n".join(branches), tree.columns, writer)
+
+
+@_block.register
 def _(tree: Aggregate, writer: Writer) -> Block:
+    if not tree.calls and isinstance(tree.child, UnionAll) and tree.columns == tree.child.columns:
+        # Of UNIONs in one another Spark makes one, of groups of groups it does not.
+        return _union("UNION", tree.child, writer)
     below = _block(tree.child, writer)
     if below.grouped:
         below = _subquery(below, tree.child, writer)

@@ -7,7 +7,7 @@ from textwrap import indent
 
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
-from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Item, Operator, Project, Scan
+from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Item, Operator, Project, Scan, UnionAll
 from dbt_trickle.tree.render import call_sql
 
 
@@ -38,6 +38,11 @@ def _(operator: Project) -> str:
 @line.register
 def _(operator: InnerJoin) -> str:
     return "CrossJoin" if operator.condition is None else f"InnerJoin {operator.condition.sql}"
+
+
+@line.register
+def _(operator: UnionAll) -> str:
+    return "UnionAll"
 
 
 @line.register

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import singledispatch
 
 from dbt_trickle.errors import TrickleBug
-from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan
+from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan, UnionAll
 
 _NESTED = ("array", "map", "struct", "variant")
 
@@ -48,6 +48,18 @@ def _(operator: Project, needed: frozenset[str]) -> Operator:
     child = _prune(operator.child, _read_by(kept))
     # What only passes columns on says nothing: those above find them below it.
     return child if all(item.value.columns == {item.name} for item in items) else replace(kept, child=child)
+
+
+@_prune.register
+def _(operator: UnionAll, needed: frozenset[str]) -> Operator:
+    """Both branches by position, so each keeps its projection."""
+    kept = tuple(i for i, name in enumerate(operator.columns) if name in needed) or (0,)
+    return UnionAll(_branch(operator.left, kept), _branch(operator.right, kept))
+
+
+def _branch(branch: Project, kept: tuple[int, ...]) -> Project:
+    shown = replace(branch, items=tuple(branch.items[i] for i in kept))
+    return replace(shown, child=_prune(shown.child, _read_by(shown)))
 
 
 @_prune.register

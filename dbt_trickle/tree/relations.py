@@ -34,9 +34,9 @@ class Place:
     query: Callable[[exp.Expr, Place, str], Result]
     ctes: Mapping[str, tuple[exp.CTE, Place]] = field(default_factory=dict)
 
-    def with_ctes(self, select: exp.Select) -> Place:
+    def with_ctes(self, query: exp.Query) -> Place:
         """Each CTE sees those before it, and hides what has its name outside."""
-        with_ = select.args.get("with_")
+        with_ = query.args.get("with_")
         if with_ is None:
             return self
         if with_.args.get("recursive"):
@@ -97,7 +97,7 @@ def _relation(node: exp.Expr, place: Place) -> Part:
         first = node.this.copy()
         joins = first.args.pop("joins", None)
         return _joins(_relation(first, place), joins, place)
-    if isinstance(node, exp.Subquery) and isinstance(unwrapped(node.this), exp.Select):
+    if isinstance(node, exp.Subquery) and isinstance(unwrapped(node.this), (exp.Select, exp.SetOperation)):
         _only(node, "this", "alias")
         tree, columns = place.query(node.this, place, node.alias)
         return tree, _scope(columns, (node.alias,) if node.alias else (), node)

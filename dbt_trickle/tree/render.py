@@ -7,7 +7,7 @@ from functools import singledispatch
 
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
-from dbt_trickle.tree.algebra import Aggregate, Call, Filter, InnerJoin, Item, Operator, Project, Scan
+from dbt_trickle.tree.algebra import Aggregate, Call, Filter, InnerJoin, Item, Operator, Project, Scan, UnionAll
 
 
 def state(tree: Operator, at: Mapping[str, str]) -> str:
@@ -43,6 +43,17 @@ def _(tree: InnerJoin, at: Mapping[str, str]) -> list[str]:
     end = ")" if tree.condition is None else f") ON {tree.condition.sql}"
     head = [_select(map(quote, tree.columns)), "FROM ("]
     return [*head, *_below(tree.left, at), join, *_below(tree.right, at), end]
+
+
+@_lines.register
+def _(tree: UnionAll, at: Mapping[str, str]) -> list[str]:
+    return [
+        f"{_select(map(quote, tree.columns))} FROM (",
+        *_below(tree.left, at),
+        "  UNION ALL",
+        *_below(tree.right, at),
+        ")",
+    ]
 
 
 @_lines.register

@@ -16,8 +16,11 @@ from dbt_trickle.tree.render import state
 
 pytestmark = pytest.mark.spark
 
-# Right, but not recognized as such: Spark computes an alias below that is used again in the same SELECT.
-PLANNED_OTHERWISE = {"select amount + 1 as b, b * 2 as c, -b as d from {o}"}
+# Right, but not recognized as such: Spark computes an alias below that is used again in the same SELECT;
+PLANNED_OTHERWISE = {
+    "select amount + 1 as b, b * 2 as c, -b as d from {o}",
+    "select distinct region, amount * 2 as d, region from {o} where amount > 1",  # the same column twice
+}
 # Calls that Spark's parser turns into others.
 IN_THE_GRAMMAR = {"timestampadd", "timestampdiff"}
 QUERIES = yaml.safe_load((Path(__file__).parent / "tree_queries.yml").read_text(encoding="utf-8"))

@@ -29,7 +29,7 @@ class TestRecords:
         return {
             "sources.yml": sources("orders"),
             "large.sql": model(QUERY, schedule="5m"),
-            "regions.sql": model("select distinct region from {{ ref('large') }}"),
+            "regions.sql": model("select region, count(*) over () as n from {{ ref('large') }}"),
         }
 
     def test_rows(self, shop: Shop) -> None:

@@ -87,6 +87,16 @@ class Select:
         """One to three values."""
         return ", ".join(self.show(self.known(*inputs)) for _ in range(self.draw(st.integers(1, 3))))
 
+    def alike(self, of: Input) -> str:
+        """As many values as there are columns by now, of types that can stand in one column with theirs."""
+        kinds = [[TEXT] if column.kind == TEXT else list(NUMBERS) for column in self.columns]
+        values = [self.value(of, kinds=each) or Value(CONSTANTS[each[0]][0], each[0]) for each in kinds]
+        for at, (column, value) in enumerate(zip(self.columns, values, strict=True)):
+            if column.kind != TEXT and value.kind != column.kind:
+                kind = REAL if REAL in (column.kind, value.kind) else DEC
+                self.columns[at] = Value(column.sql, kind)
+        return ", ".join(value.sql for value in values)
+
     def condition(self, *inputs: Input) -> str:
         """Of any kind; over two inputs mostly an equality of theirs."""
         found = [self._atom(*inputs) for _ in range(self.draw(st.integers(1, 2)))]
@@ -155,6 +165,9 @@ OPERATORS: dict[str, Callable[..., str]] = {
     "groups, keys hidden": lambda q, x: f"SELECT {q.calls(x)} FROM {x} GROUP BY {q.hidden(x)}",
     "whole": lambda q, x: f"SELECT {q.calls(x)} FROM {x}",
     "having": lambda q, x: f"SELECT {q.keys(x)}, {q.calls(x)} FROM {x} GROUP BY {q.by} HAVING {q.of_calls(x)}",
+    "distinct": lambda q, x: f"SELECT DISTINCT {q.some(x)} FROM {x}",
+    "union all": lambda q, x, y: f"SELECT {q.some(x)} FROM {x} UNION ALL SELECT {q.alike(y)} FROM {y}",
+    "union": lambda q, x, y: f"SELECT {q.some(x)} FROM {x} UNION SELECT {q.alike(y)} FROM {y}",
     "whole, having": lambda q, x: f"SELECT {q.calls(x)} FROM {x} HAVING {q.of_calls(x)}",
 }
 
