@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbt_trickle.catalog.state import Refresh, StreamTable
+from dbt_trickle.catalog.state import ForeignWrite, Refresh, StreamTable
 from dbt_trickle.errors import TrickleError
 
 COMPLETED, FAILED = "refresh_completed", "refresh_failed"
@@ -61,6 +61,11 @@ def of_refresh(before: StreamTable | None, after: StreamTable, row: Refresh, ask
         ms=sum(row.phase_ms.values()),
     )
     return (*found, done)
+
+
+def of_write(table: StreamTable, write: ForeignWrite, at: str) -> Event:
+    payload = {"operation": write.operation, "version": write.version}
+    return Event(EXTERNAL_WRITE, table.pgt_id, at, str(table.public), payload)
 
 
 def of_failure(

@@ -38,6 +38,27 @@ class Unversioned:
 
 
 @dataclass(frozen=True)
+class Experience:
+    """What differential refreshes took, so that plan/cost.py can choose."""
+
+    measured: tuple[tuple[int, int], ...] = ()  # of the last ones: ms, and rows touched in sources
+    fulls_chosen: int = 0  # full refreshes since then that were chosen although the other was possible
+    patience: int = 0  # after how many of them a differential one is tried
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Experience:
+        return cls(**{**row, "measured": tuple((int(ms), int(rows)) for ms, rows in row["measured"])})
+
+
+@dataclass(frozen=True)
+class ForeignWrite:
+    """A commit to a storage that may have changed rows, and is none of ours."""
+
+    operation: str
+    version: int
+
+
+@dataclass(frozen=True)
 class StreamTable:
     """A row of pgt_stream_tables; the names are the catalog's columns (design, §11)."""
 
@@ -89,15 +110,15 @@ class StreamTable:
     seen_version: int = -1  # the storage's newest commit when it was last known that nobody else had written
     seen_at: str = ""
     foreign_version: int = -1  # the newest write of somebody else that an event has told of
+    hidden_write: ForeignWrite | None = None  # one below a commit of ours that was made without knowing of it
     unversioned: tuple[Unversioned, ...] = ()
     meaning: Mapping[str, str] = field(default_factory=dict)  # settings that the query has its meaning under
     views: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # texts of those that it reads (run/views.py)
     last_action: str = ""  # of the newest refresh that changed the rows
     suspended_by: str | None = None  # USER or ERRORS
     engine: Mapping[str, Any] = field(default_factory=dict)  # how it is maintained: run/understand.py
-    measured: tuple[tuple[int, int], ...] = ()  # of its last differential refreshes: ms, and rows touched in sources
-    fulls_chosen: int = 0  # full refreshes in a row that were chosen although the other was possible: plan/cost.py
-    patience: int = 0  # after how many of them a differential one is tried
+    told: Experience = Experience()  # with changes whose sources' histories tell how many rows they touched
+    untold: Experience = Experience()  # and with those that they do not tell of
     retired: tuple[tuple[int, str], ...] = ()  # (generation, when its last reader may have opened it)
 
     @property
@@ -123,7 +144,9 @@ class StreamTable:
         values["frontier"] = frontier_from(values.get("frontier"))
         values["columns"] = tuple(Column(**c) for c in values.get("columns", ()))
         values["retired"] = tuple((int(g), str(t)) for g, t in values.get("retired", ()))
-        values["measured"] = tuple((int(ms), int(touched)) for ms, touched in values.get("measured", ()))
+        values |= {kind: Experience.from_row(values[kind]) for kind in ("told", "untold") if kind in values}
+        if write := values.get("hidden_write"):
+            values["hidden_write"] = ForeignWrite(**write)
         values["functions_used"] = tuple(values.get("functions_used") or ())
         values["unversioned"] = tuple(map(Unversioned.from_row, values.get("unversioned") or ()))
         return cls(**values)

@@ -2,7 +2,10 @@
 known, by how much changed.
 
 A measurement may be wrong for tomorrow, and what is never chosen is never measured again. So each differential
-refresh counts for three at most, and after some full ones in a row a differential one is tried.
+refresh counts for three at most, and after some full ones in a row a differential one is tried, however much
+changed. What is known of changes of which the sources' histories tell how many rows they touched (`told`) and of the
+others (`untold`: a table that was made anew, overwritten or restored) is kept apart: each of the two is measured, and
+tried, for itself.
 """
 
 from __future__ import annotations
@@ -12,17 +15,16 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import median
 
-from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.catalog.state import Experience, StreamTable
 
 KEPT = 3
 # A prediction holds for changes of about the measured sizes.
 REACH = 4
 # What a full refresh must save for all rows to be written, and read by those downstream, as new ones. Below some
-# seconds it is noise that would choose: the first statement of its kind in a process takes that much longer.
-SAVES_SHARE, SAVES_MS = 0.2, 5000
+# seconds one measurement may be noise: the first statement of its kind in a process takes that much longer. Where all
+# that are kept say so, it is no noise.
+SAVES_SHARE, SAVES_MS, AGREED_MS = 0.2, 5000, 1000
 FIRST_PATIENCE, LONGEST_PATIENCE = 2, 64
-# Above this nobody need try.
-HOPELESS = 0.5
 
 
 @dataclass(frozen=True)
@@ -57,29 +59,41 @@ class Choice:
 def can_predict(state: StreamTable, moved: Sequence[Moved]) -> bool:
     """Whether measurements suffice; else the sources' sizes have to be asked for."""
     touched = _touched(moved)
-    if touched is None or state.last_full_ms is None or not state.measured:
+    measured = _past(state, touched).measured
+    if state.last_full_ms is None or not measured:
         return False
-    return touched <= REACH * max(rows for _, rows in state.measured)
+    return touched is None or touched <= REACH * max(rows for _, rows in measured)
 
 
 def choose(state: StreamTable, moved: Sequence[Moved], max_change_ratio: float) -> Choice:
     choice = _by_cost(state, moved) if can_predict(state, moved) else _by_share(moved, max_change_ratio)
-    hopeless = any(each.share is None or each.share > HOPELESS for each in moved) and not can_predict(state, moved)
-    if choice.differential or hopeless or state.fulls_chosen < max(state.patience, FIRST_PATIENCE):
+    past = _past(state, choice.touched)
+    if choice.differential or past.fulls_chosen < max(past.patience, FIRST_PATIENCE):
         return choice
-    reason = f"{choice.reason}; tried after {state.fulls_chosen} full refreshes"
+    reason = f"{choice.reason}; tried after {past.fulls_chosen} full refreshes"
     return replace(choice, differential=True, reason=reason, tried=True)
+
+
+def begun(state: StreamTable, choice: Choice) -> StreamTable:
+    """The state while a differential refresh is tried: should it fail, the next one is not to be tried as well."""
+    past = _past(state, choice.touched)
+    patience = min(2 * max(past.patience, FIRST_PATIENCE), LONGEST_PATIENCE)
+    return _with(state, choice, replace(past, fulls_chosen=0, patience=patience))
 
 
 def remembered(state: StreamTable, choice: Choice, spent_ms: int) -> StreamTable:
     """The state after a refresh that was chosen so and took that long."""
+    past = _past(state, choice.touched)
     if not choice.differential:
-        return replace(state, fulls_chosen=state.fulls_chosen + 1)
-    now = ((spent_ms, choice.touched),) if choice.touched is not None else ()
-    if choice.tried:
-        patience = min(2 * max(state.patience, FIRST_PATIENCE), LONGEST_PATIENCE)
-        return replace(state, measured=now, fulls_chosen=0, patience=patience)
-    return replace(state, measured=(*state.measured, *now)[-KEPT:], fulls_chosen=0, patience=FIRST_PATIENCE)
+        return _with(state, choice, replace(past, fulls_chosen=past.fulls_chosen + 1))
+    now = (spent_ms, choice.touched or 0)
+    measured = (*past.measured, now)[-KEPT:]
+    if not choice.tried:
+        return _with(state, choice, Experience(measured, patience=FIRST_PATIENCE))
+    if not _is_worth(spent_ms - (state.last_full_ms or 0), spent_ms, AGREED_MS):
+        # What was measured before spoke against it, and is not to outvote it.
+        measured = (now,)
+    return _with(state, choice, replace(_past(begun(state, choice), choice.touched), measured=measured))
 
 
 def predicted_ms(measured: Sequence[tuple[int, int]], touched: int) -> int:
@@ -91,19 +105,43 @@ def predicted_ms(measured: Sequence[tuple[int, int]], touched: int) -> int:
 
 
 def _by_cost(state: StreamTable, moved: Sequence[Moved]) -> Choice:
-    touched = _touched(moved) or 0
-    full, differential = state.last_full_ms or 0, predicted_ms(state.measured, touched)
-    saved = differential - full
+    touched = _touched(moved)
+    measured, full = _past(state, touched).measured, state.last_full_ms or 0
+    differential = predicted_ms(measured, touched or 0)
     told = f"{_told(moved)}; predicted {differential} ms, a full refresh {full} ms"
-    return Choice(saved < max(SAVES_SHARE * differential, SAVES_MS), told, touched)
+    return Choice(not _is_dearer(measured, differential, full), told, touched)
+
+
+def _is_dearer(measured: Sequence[tuple[int, int]], differential: int, full: int) -> bool:
+    if _is_worth(differential - full, differential, SAVES_MS):
+        return True
+    if len(measured) < KEPT:
+        return False
+    # Even if it were as much quicker than predicted as the quickest of them.
+    quickest = differential + min(ms - predicted_ms(measured, rows) for ms, rows in measured)
+    return _is_worth(quickest - full, quickest, AGREED_MS)
+
+
+def _is_worth(saved: int, differential: int, least: int) -> bool:
+    return saved >= max(SAVES_SHARE * differential, least)
 
 
 def _by_share(moved: Sequence[Moved], max_change_ratio: float) -> Choice:
     """The source of which most changed decides: a small one that is joined may touch every row of the result."""
     for each in moved:
-        if each.share is None or each.share > max_change_ratio:
+        if each.share is None:
+            return Choice(False, _told(moved), _touched(moved))
+        if each.share > max_change_ratio:
             return Choice(False, f"{each}, max_change_ratio is {max_change_ratio:g}", _touched(moved))
     return Choice(True, _told(moved), _touched(moved))
+
+
+def _past(state: StreamTable, touched: int | None) -> Experience:
+    return state.untold if touched is None else state.told
+
+
+def _with(state: StreamTable, choice: Choice, past: Experience) -> StreamTable:
+    return replace(state, untold=past) if choice.touched is None else replace(state, told=past)
 
 
 def _told(moved: Sequence[Moved]) -> str:

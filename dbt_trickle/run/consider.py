@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from dbt_trickle import sql
 from dbt_trickle.catalog import events
-from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import Column, Refresh, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import Frontier
@@ -227,8 +226,7 @@ def _stored(request: Request, session: Session, run: Invocation, before: StreamT
     if stored.foreign is None or stored.foreign.version == before.foreign_version:
         return stored
     told = replace(before, foreign_version=stored.foreign.version)
-    payload = {"operation": stored.foreign.operation, "version": stored.foreign.version}
-    run.note(told, Event(events.EXTERNAL_WRITE, before.pgt_id, run.clock(), request.name, payload))
+    run.note(told, events.of_write(told, stored.foreign, run.clock()))
     return replace(stored, state=told)
 
 

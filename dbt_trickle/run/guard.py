@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.catalog.state import ForeignWrite, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Commit
@@ -21,7 +21,7 @@ from dbt_trickle.run.session import Session, is_missing
 FIRST_LOOK = 10
 AT_ONCE = 100
 # Actions that replace all rows: what stood there before them is gone.
-_REPLACING = ("FULL", "REINITIALIZE", "ALTER")
+REPLACING = ("FULL", "REINITIALIZE", "ALTER")
 Listed = Mapping[int, str]  # version → the time of its file
 
 
@@ -31,7 +31,7 @@ class Storage:
 
     state: StreamTable
     missing: bool = False
-    foreign: Commit | None = None
+    foreign: ForeignWrite | None = None
     behind: bool = False  # another run has committed to it since
 
     @property
@@ -73,7 +73,7 @@ def _there(session: Session, folder: str, paths: Sequence[str]) -> list[tuple[st
 
 def look(session: Session, state: StreamTable, listed: Listed) -> Storage:
     if listed == {state.seen_version: state.seen_at}:
-        return Storage(state)
+        return Storage(state, foreign=state.hidden_write)
     try:
         commits = since(session, state)
         path = state.storage_path or path_of(session, state.storage)
@@ -83,11 +83,12 @@ def look(session: Session, state: StreamTable, listed: Listed) -> Storage:
         raise
     foreign = foreign_write(commits, state)
     if foreign is not None:
-        return Storage(state, foreign=foreign)
+        return Storage(state, foreign=ForeignWrite(foreign.operation, foreign.version))
     newest = commits[0]
     at = listed.get(newest.version, newest.committed_at)
     seen = replace(state, storage_path=path, seen_version=newest.version, seen_at=at)
-    return Storage(seen, behind=_newest_batch(commits, state.pgt_id) > state.batch)
+    behind = _newest_batch(commits, state.pgt_id) > state.batch
+    return Storage(seen, foreign=state.hidden_write, behind=behind)
 
 
 def _newest_batch(commits: Sequence[Commit], pgt_id: int) -> int:
@@ -115,7 +116,7 @@ def foreign_write(commits: Sequence[Commit], state: StreamTable) -> Commit | Non
         if commit.version < state.storage_version:
             return None  # its own commit has been cleaned out of the log
         if commit.marker is not None and ours:
-            if commit.marker.action in _REPLACING:
+            if commit.marker.action in REPLACING:
                 return None
         elif commit.operation not in delta.NO_CHANGE:
             return commit
@@ -123,14 +124,17 @@ def foreign_write(commits: Sequence[Commit], state: StreamTable) -> Commit | Non
 
 
 def doubted(session: Session, before: StreamTable, after: StreamTable) -> StreamTable:
-    """What somebody wrote after this run had looked, and before it committed, would lie hidden below the commit."""
+    """What somebody wrote after this run had looked, and before it committed, lies hidden below the commit.
+
+    So it is remembered, and the next look finds it like any other: what follows hangs on that run's `refresh_mode`.
+    """
     if before.storage_relation != after.storage_relation or after.storage_version == before.storage_version + 1:
         return after
     below = [commit for commit in since(session, before) if commit.version <= after.storage_version]
     foreign = foreign_write(below, before)
     if foreign is None:
         return after
-    return replace(after, needs_reinit=True, reinit_reason=Storage(before, foreign=foreign).touched)
+    return replace(after, hidden_write=ForeignWrite(foreign.operation, foreign.version))
 
 
 def since(session: Session, state: StreamTable) -> list[Commit]:

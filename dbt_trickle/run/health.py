@@ -10,7 +10,7 @@ from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import schedule_seconds
 from dbt_trickle.errors import ConfigError
 from dbt_trickle.names import literal
-from dbt_trickle.run import stale
+from dbt_trickle.run import guard, stale
 
 WARNING, ERROR = 1, 2
 _PERIODS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
@@ -37,6 +37,8 @@ def problems(table: StreamTable | None, now: str, warn_after: Any, error_after: 
         found.append(Problem(WARNING, "suspended by the user"))
     if table.needs_reinit:
         found.append(Problem(WARNING, f"it will be loaded anew: {table.reinit_reason}"))
+    if table.hidden_write is not None:
+        found.append(Problem(WARNING, guard.Storage(table, foreign=table.hidden_write).touched))
     if not any(seconds for _, seconds in limits) and table.schedule:
         limits = [(WARNING, stale.allowed(table))]
     age = stale.age(table, now)

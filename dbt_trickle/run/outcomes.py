@@ -41,7 +41,8 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
             status=ACTIVE,
             suspended_by=None,
         )
-        state, statements = work.update_docs(here, state)
+        # To find that what changed concerns no row took its time, too.
+        state, statements = work.update_docs(here, work.measured(here, decision, state))
         state = retire.sweep(here.session, state, here.run.settings.change_schema, here.now)
         captured, told = here.captures.settle(here.session, here.pinned.frontier, here.pinned.unversioned)
     elif before is not None and decision.reason == SUSPENDED_BY_USER:

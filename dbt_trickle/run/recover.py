@@ -97,6 +97,7 @@ def apply_marker(state: StreamTable, storage: Relation, commit: Commit, marker: 
         needs_reinit=False,
         reinit_reason=None,
         suspended_by=None,
+        hidden_write=None if marker.action in guard.REPLACING else state.hidden_write,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from dbt_trickle.catalog import events
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.errors import TrickleBug, TrickleError
+from dbt_trickle.plan import cost
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import attempts, outcomes, work
 from dbt_trickle.run.announced import Outcome
@@ -38,6 +39,10 @@ def _with_events(outcome: Outcome, request: Request, before: StreamTable | None)
     found = events.of_refresh(before, state, row, asked_full)
     if found:
         state = replace(state, last_action=row.action)
+    write = state.hidden_write
+    if write is not None and write.version != state.foreign_version:
+        state = replace(state, foreign_version=write.version)
+        found = (*found, events.of_write(state, write, row.end_time or row.start_time))
     return replace(outcome, state=state, events=(*outcome.events, *found))
 
 
@@ -61,6 +66,10 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
         raise TrickleBug(f"{decision.work} was decided without understanding the query")
     if found.statement is None:
         return work.apply(here, decision, found.columns, found.understood)
+    choice = decision.choice
+    if here.before is not None and choice is not None and choice.tried:
+        run.doubt(cost.begun(here.before, choice))
     outcome = work.bring_in(here, decision, found.columns, found.understood, found.statement)
-    nothing = Decision("NO_DATA", f"{decision.reason}; none of its rows changed", Work.NOTHING)
+    reason = f"{decision.reason}; none of its rows changed"
+    nothing = Decision("NO_DATA", reason, Work.NOTHING, choice=choice)
     return outcome or outcomes.nothing_done(here, nothing)

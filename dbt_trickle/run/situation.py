@@ -24,7 +24,7 @@ class Phases:
 
     spent: dict[str, int] = field(default_factory=dict)
     started: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
-    _last: float = field(default_factory=perf_counter)
+    _last: float = field(default_factory=lambda: perf_counter())
 
     def lap(self, phase: str) -> None:
         now = perf_counter()

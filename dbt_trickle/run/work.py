@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt_trickle.catalog.state import INITIALIZING, Column, StreamTable
+from dbt_trickle.catalog.state import INITIALIZING, Column, Experience, StreamTable
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Marker
 from dbt_trickle.plan import cost, steps
@@ -42,11 +42,11 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...], unde
     )
     if decision.work is Work.LOAD:
         # What was measured was another query's, or over other sources.
-        state = replace(state, measured=(), fulls_chosen=0, patience=0)
+        state = replace(state, told=Experience(), untold=Experience())
         state = replace(state, storage_path=guard.path_of(here.session, storage))
         state = retire.retire(state, planned.generations(here), now)
     else:
-        state = _measured(here, decision, state)
+        state = measured(here, decision, state)
         state, described = update_docs(here, replace(state, docs=base.docs))
         done += described
     return _done(here, decision, marker, base, state, (commit.rows_written, base.rows), done, understood)
@@ -79,7 +79,7 @@ def bring_in(
         updated_at=here.run.clock(),
         last_diff_ms=sum(here.phases.spent.values()),
     )
-    state = guard.doubted(here.session, base, _measured(here, decision, state))
+    state = guard.doubted(here.session, base, measured(here, decision, state))
     state, described = update_docs(here, replace(state, docs=base.docs))
     moved = recover.moved_rows(commit, marker)
     if not any(moved):
@@ -88,7 +88,7 @@ def bring_in(
     return _done(here, decision, marker, base, state, moved, done + described, understood)
 
 
-def _measured(here: Situation, decision: Decision, state: StreamTable) -> StreamTable:
+def measured(here: Situation, decision: Decision, state: StreamTable) -> StreamTable:
     if decision.choice is None:
         return state
     return cost.remembered(state, decision.choice, sum(here.phases.spent.values()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,18 +48,23 @@ class Meddled:
 
 class TestForeignWrite:
     @pytest.mark.parametrize(
-        ("name", "fate", "most"),
-        [("alive", None, few.MOST), ("lost", LOST, few.MOST), ("dead", Death(), few.MOST), ("merged", LOST, 0)],
+        ("name", "fate", "most", "mode"),
+        [
+            ("alive", None, few.MOST, "differential"),
+            ("lost", LOST, few.MOST, "auto"),
+            ("dead", Death(), few.MOST, "differential"),
+            ("merged", LOST, 0, "differential"),
+        ],
         ids=["alive", "lost", "dead", "merged"],
     )
     def test_it_is_found_although_a_commit_of_ours_lies_above_it(
-        self, world: World, name: str, fate: BaseException | None, most: int, monkeypatch: pytest.MonkeyPatch
+        self, world: World, name: str, fate: BaseException | None, most: int, mode: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(few, "MOST", most)
         orders = world.relation(f"orders_{name}").sql
         world.sql(f"CREATE TABLE {orders} (id INT, amount INT) USING delta", f"INSERT INTO {orders} VALUES (1, 1)")
         query = f"SELECT id, sum(amount) AS total FROM {orders} GROUP BY id"
-        request = world.request(f"totals_{name}", query, refresh_mode="differential")
+        request = world.request(f"totals_{name}", query, refresh_mode=mode, max_change_ratio=1.0)
         world.run(request)
         storage = world.states()[request.pgt_id].storage.sql
         world.sql(f"INSERT INTO {orders} VALUES (1, 2)")
@@ -71,11 +77,18 @@ class TestForeignWrite:
         else:
             (outcome,) = world.run(request, session=meddled)
             assert outcome.refresh.action == "DIFFERENTIAL", outcome.refresh
-            assert world.states()[request.pgt_id].needs_reinit
+            assert [event.name for event in outcome.events if not event.is_routine] == ["external_write"]
         assert meddled.meddled == 1
         assert world.rows(f"SELECT * FROM {request.public.sql}") != world.rows(query)
+        if mode == "differential":
+            ((code, what),) = world.attempt([request])
+            assert (code, "somebody else wrote to its storage (WRITE, version " in what) == ("TRK-213", True)
+            request = replace(request, full_refresh=True)
         (outcome,) = world.run(request)
         assert outcome.refresh.action == "REINITIALIZE"
-        assert "somebody else wrote" in outcome.refresh.reason
+        assert "somebody else wrote to its storage (WRITE, version " in outcome.refresh.reason
+        events = f"{world.settings.catalog_schema}.pgt_events"
+        told = f"SELECT event FROM {events} WHERE pgt_id = {request.pgt_id} AND event = 'external_write'"
+        assert len(world.looking.query(told)) == 1
         assert world.rows(f"SELECT * FROM {request.public.sql}") == world.rows(query)
-        assert world.refreshed(request) == "NO_DATA"
+        assert world.refreshed(replace(request, full_refresh=False)) == "NO_DATA"

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from dbt_trickle.catalog.state import StreamTable
-from dbt_trickle.errors import WarehouseError
+from dbt_trickle.catalog.state import ForeignWrite, StreamTable
+from dbt_trickle.config import StreamTableConfig
+from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Marker
-from dbt_trickle.run import guard
+from dbt_trickle.plan.decide import Facts, decide
+from dbt_trickle.run import guard, recover
 
 START = datetime(2026, 1, 2, 3, 4, 5, 7000)
 STATE = StreamTable(
@@ -39,6 +41,10 @@ def ours(version: int, action: str = "FULL", number: int = 5) -> dict[str, Any]:
 def other(version: int, operation: str) -> dict[str, Any]:
     moment = START + timedelta(minutes=version)
     return {"version": version, "timestamp": moment, "operation": operation, "operationMetrics": {}}
+
+
+def told(version: int) -> str:
+    return delta.instant(START + timedelta(minutes=version))
 
 
 class Warehouse:
@@ -125,6 +131,41 @@ def test_a_changed_property_costs_a_second_question_once() -> None:
     assert len(warehouse.asked) == 2
     assert look(warehouse, found.state).state == found.state
     assert len(warehouse.asked) == 3
+
+
+def test_one_that_a_commit_of_ours_hides_is_found_like_any_other() -> None:
+    """This run had looked at version 3; its own commit is version 5."""
+    warehouse = Warehouse(ours(2), ours(3), other(4, "DELETE"), ours(5, "DIFFERENTIAL"))
+    after = replace(STATE, batch=4, storage_version=5, seen_version=5, seen_at=told(5))
+    state = guard.doubted(warehouse, STATE, after)
+    assert (state.needs_reinit, state.hidden_write) == (False, ForeignWrite("DELETE", 4))
+    assert StreamTable.from_row(state.to_row()) == state
+    found = look(warehouse, state)
+    assert found.touched == "somebody else wrote to its storage (DELETE, version 4)"
+    facts = Facts(StreamTableConfig(refresh_mode="differential"), state, "", "", {}, storage_touched=found.touched)
+    with pytest.raises(ModelError, match=r"(?s)TRK-213.*--full-refresh"):
+        decide(replace(facts, config=StreamTableConfig(refresh_mode="differential")))
+    for config, full_refresh in (("auto", False), ("full", False), ("differential", True)):
+        decision = decide(replace(facts, config=StreamTableConfig(refresh_mode=config), full_refresh=full_refresh))
+        assert (decision.action, decision.reason) == ("REINITIALIZE", found.touched)
+    # A newer one, that nothing hides, is told first; a commit that replaces all rows ends it.
+    newer = Warehouse(*warehouse.commits, other(6, "WRITE"))
+    assert look(newer, state).foreign == ForeignWrite("WRITE", 6)
+    assert look(Warehouse(*warehouse.commits, other(6, "OPTIMIZE")), state).foreign == ForeignWrite("DELETE", 4)
+    for action, left in (("DIFFERENTIAL", state.hidden_write), ("REINITIALIZE", None), ("FULL", None), ("ALTER", None)):
+        commit = delta.commit_of(ours(6, action))
+        assert commit.marker is not None
+        marker = replace(commit.marker, definition={"columns": []})
+        assert recover.apply_marker(state, state.storage, commit, marker).hidden_write == left
+
+
+def test_what_nobody_wrote_to_is_not_doubted() -> None:
+    for commits in ([other(4, "OPTIMIZE")], [other(4, "DELETE"), ours(5)]):
+        warehouse = Warehouse(ours(3), *commits, ours(6, "DIFFERENTIAL"))
+        after = replace(STATE, storage_version=6)
+        assert guard.doubted(warehouse, STATE, after) == after
+    after = replace(STATE, storage_version=4)
+    assert guard.doubted(Warehouse(), STATE, after) == after, "nothing is asked: nothing lies between the two"
 
 
 def test_another_table_under_the_same_name() -> None:

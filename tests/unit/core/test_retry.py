@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 
 from dbt_trickle.catalog import store, tables
-from dbt_trickle.catalog.state import Refresh, StreamTable
+from dbt_trickle.catalog.state import Experience, ForeignWrite, Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import ModelError, TrickleError, WarehouseError
 from dbt_trickle.formats.base import Marker, SourceVersion
 from dbt_trickle.names import Relation
+from dbt_trickle.plan.cost import Moved, choose
+from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import refresh as refreshing
 from dbt_trickle.run import retry
 from dbt_trickle.run.announced import Outcome, Planned
-from dbt_trickle.run.consider import with_columns
+from dbt_trickle.run.consider import Considered, with_columns
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
@@ -82,6 +84,7 @@ class Warehouse:
 
     def __init__(self) -> None:
         self.markers: list[Marker] = []
+        self.foreign: list[int] = []  # versions that somebody else wrote, below ours
         self.knows_settings = True
         self.settings: list[str] = []
 
@@ -96,6 +99,8 @@ class Warehouse:
         if sql.startswith("DESCRIBE TABLE EXTENDED"):
             return [{"col_name": "View Text", "data_type": "SELECT a FROM `changes`.`st_5_g1`"}]
         if sql.startswith("DESCRIBE HISTORY"):
+            foreign = {"timestamp": "2026-01-01T00:00:00+00:00", "operation": "WRITE", "operationMetrics": {}}
+            below = [{**foreign, "version": version} for version in self.foreign]
             return [
                 {
                     "version": marker.batch,
@@ -105,7 +110,7 @@ class Warehouse:
                     "operationMetrics": {"numTargetRowsInserted": "2", "numTargetRowsDeleted": "1"},
                 }
                 for marker in reversed(self.markers)
-            ]
+            ] + below
         return []
 
 
@@ -200,6 +205,21 @@ def test_what_the_server_has_completed_is_not_done_again(monkeypatch: pytest.Mon
     assert (state.batch, state.rows, state.frontier) == (4, 8, {"shop.orders": ORDERS})
 
 
+def test_a_foreign_write_that_its_commit_hides_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(LOST)
+    attempts.warehouse.foreign = [3]
+    attempts.commits("mine", 4)
+    monkeypatch.setattr(refreshing, "_refresh", attempts.attempt)
+    outcome = refreshing.refresh(REQUEST, attempts.warehouse, attempts.run)
+    told = [event.payload for event in outcome.events if event.name == "external_write"]
+    assert told == [{"operation": "WRITE", "version": 3}]
+    state = attempts.run.state(5)
+    assert state is not None
+    assert (state.hidden_write, state.foreign_version, state.needs_reinit) == (ForeignWrite("WRITE", 3), 3, False)
+    outcome = refreshing.refresh(replace(REQUEST, existing="view"), attempts.warehouse, attempts.run)
+    assert [event.name for event in outcome.events if event.name == "external_write"] == []
+
+
 def test_it_is_its_own_also_where_another_run_has_gone_on_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = Attempts(LOST)
     attempts.commits("mine", 4)
@@ -229,6 +249,27 @@ def test_columns_that_do_not_fit_are_loaded_anew(monkeypatch: pytest.MonkeyPatch
     assert state is not None
     assert state.needs_reinit
     assert state.reinit_reason == "columns did not fit: [DELTA_METADATA_MISMATCH] A metadata mismatch was detected."
+
+
+def test_a_try_that_fails_is_not_made_again_by_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts()
+    table = replace(TABLE, last_full_ms=1, untold=Experience(fulls_chosen=2))
+    choice = choose(table, [Moved("shop.products", None)], 0.15)
+    here = SimpleNamespace(before=table)
+    decision = Decision("DIFFERENTIAL", choice.reason, Work.DELTA, choice=choice)
+    monkeypatch.setattr(refreshing, "passed_over", lambda *_: None)
+    found = Considered(here, decision, understood=object(), statement=object())  # type: ignore[arg-type]
+    monkeypatch.setattr(refreshing, "consider", lambda *_, **__: found)
+
+    def bring_in(*_: Any) -> None:
+        raise WarehouseError("TRK-301", "not enough memory")
+
+    monkeypatch.setattr(refreshing.work, "bring_in", bring_in)
+    with pytest.raises(WarehouseError, match="not enough memory"):
+        refreshing.refresh(REQUEST, attempts.warehouse, attempts.run)
+    state = attempts.run.state(5)
+    assert state is not None
+    assert (state.consecutive_errors, state.untold) == (1, Experience(fulls_chosen=0, patience=4))
 
 
 def test_an_old_version_is_read_also_beyond_its_retention(monkeypatch: pytest.MonkeyPatch) -> None:
