@@ -41,6 +41,8 @@ class Spark:
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         assert self.kept
         self.sent.append(sql)
+        if sql in self.fails:
+            raise WarehouseError("TRK-301", f"{sql} failed")
         return [{ROW_ID: number, CAME: 1, WENT: 0} for number in range(self.touched)]
 
 
@@ -63,6 +65,36 @@ def test_how_many_are_few(touched: int, is_empty: bool, too_many: bool) -> None:
     with narrowed(spark, APPLIED) as way:
         assert (way.is_empty, way.too_many, way.applied is APPLIED) == (is_empty, too_many, too_many)
     assert not spark.kept
+
+
+def test_what_is_known_before_is_told() -> None:
+    with narrowed(Spark(touched=2), APPLIED) as way:
+        assert (way.sent, way.moved, way.applied.work) == ((KEEP, TOUCHED), (2, 0), "replace")
+
+
+def test_without_a_way_for_few_nothing_is_asked() -> None:
+    spark = Spark()
+    merge = Applied("MERGE", "rows merged")
+    with narrowed(spark, merge) as way:
+        assert (way.applied, way.sent, way.moved) == (merge, (), None)
+    assert spark.sent == []
+
+
+@pytest.mark.parametrize("problem", [WarehouseError("TRK-306", "no answer"), KeyboardInterrupt()])
+def test_a_view_is_let_go_whatever_happens(problem: BaseException) -> None:
+    spark = Spark()
+    with pytest.raises(type(problem)) as raised, narrowed(spark, APPLIED):
+        raise problem
+    assert raised.value is problem
+    assert spark.sent == [KEEP, TOUCHED, LET_GO]
+    assert not spark.kept
+
+
+def test_rows_that_cannot_be_worked_out_are_told_also_where_the_view_stays() -> None:
+    spark = Spark(fails=[TOUCHED, LET_GO])
+    with pytest.raises(WarehouseError, match=f"{TOUCHED} failed"):
+        refreshed(spark)
+    assert spark.sent == [KEEP, TOUCHED, LET_GO]
 
 
 def test_a_view_that_stayed_is_in_nobodys_way() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lake import SCHEMAS, STORAGE, History, Lake, at
 from spark_in_duckdb import Bag, translated, version
@@ -20,6 +20,7 @@ from dbt_trickle.delta.aggregate.state import Stateful, Typed, stateful
 from dbt_trickle.delta.context import Context, Source, columns_of, read_columns
 from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, quote, storage_column
+from dbt_trickle.run.narrowed import narrowed
 from dbt_trickle.tree.algebra import Aggregate
 from dbt_trickle.tree.build import Built, build
 from dbt_trickle.tree.identity import grouped, identity
@@ -47,9 +48,21 @@ class Case:
     __repr__ = __str__
 
 
+@dataclass(frozen=True)
+class Refreshed:
+    """By which statement; `moved`: rows that came and went, where the product knew before."""
+
+    statement: str
+    few: bool
+    moved: tuple[int, int] | None
+
+
 class Kept:
+    """Every other refresh is one of few rows, where there is a way for few."""
+
     def __init__(self, lake: Lake, case: Case) -> None:
         self._lake, self._case = lake, case
+        self._few = case.feed
         lake.fill(case.histories[0])
         self.built = build(case.text, SCHEMAS)
         self.tree = self.built.tree
@@ -57,27 +70,35 @@ class Kept:
 
     def load(self, history: History) -> None:
         self._lake.fill(history)
-        found = translated(load(self.shape, at(self._case.text, 0), _at(0)))
-        self._lake.duck.run(f"CREATE OR REPLACE TABLE {STORAGE.identifier} AS {found}")
+        self._lake.duck.run(f"CREATE OR REPLACE TABLE {STORAGE.identifier} AS {self._loaded(0)}")
 
     def query(self, number: int) -> Bag:
         """What the user's text gives at a version."""
-        # Translated once: the version is but a name in it.
-        found = translated(at(self._case.text, 0))
-        for name in self._case.moving:
-            found = found.replace(f'"{version(name, 0)}"', f'"{version(name, number)}"')
-        return Bag(self._lake.duck.run(found))
+        return Bag(self._lake.duck.run(self._as_of(at(self._case.text, 0), number)))
 
     def rows(self) -> Bag:
         columns = ", ".join(f'"{name}"' for name in self.shape.outputs)
         return Bag(self._lake.duck.run(f"SELECT {columns} FROM {STORAGE.identifier}"))
 
-    def refreshed(self, history: History, number: int) -> str:
-        """Brought from a version to the next; by which statement."""
+    def stored(self) -> Bag:
+        """With the columns that nobody is shown."""
+        return Bag(self._lake.duck.run(f"SELECT * FROM {STORAGE.identifier}"))
+
+    def anew(self, number: int) -> Bag:
+        """What would be stored after a load."""
+        return Bag(self._lake.duck.run(self._loaded(number)))
+
+    def refreshed(self, history: History, number: int) -> Refreshed:
+        """Brought from a version to the next."""
         grows = not any(change.gone for change in history.windows[number])
-        statement = applied(self.shape, self._context(number), STORAGE, number, grows).sql
-        self._lake.duck.spark(statement)
-        return statement
+        found = applied(self.shape, self._context(number), STORAGE, number, grows)
+        if not self._few:
+            found = replace(found, few=None)
+        self.turn()
+        with narrowed(self._lake.duck, found) as way:
+            if not way.is_empty:
+                self._lake.duck.spark(way.applied.sql)
+        return Refreshed("\n".join((*way.sent, way.applied.sql)), bool(way.sent), way.moved)
 
     def delta(self, number: int) -> Bag:
         """The rows that come from a version to the next, and with negative counts those that go: net."""
@@ -86,6 +107,31 @@ class Kept:
         found = Bag()
         for *row, weight in self._lake.duck.spark(f"{with_ctes(delta.ctes)}\nSELECT {chosen} FROM {quote(delta.name)}"):
             found[tuple(row)] += int(weight)
+        return found
+
+    def turn(self) -> None:
+        self._few = not self._few
+
+    def twice_is_wrong(self, was: Bag, now: Bag) -> bool:
+        """Whether the change from one to the other cannot be brought into the other: that has to be told.
+
+        Groups that are computed anew say nothing: it makes no difference to them.
+        """
+        if self.shape.identity.key is None:
+            return any(2 * now[row] < count for row, count in was.items())
+        if self.shape.groups is None and self.shape.identity.by_groups:
+            return False
+        before, after = ({tuple(row[i] for i in self.shape.identity.key) for row in rows} for rows in (was, now))
+        return bool(before - after if self.shape.groups is not None else before ^ after)
+
+    def _loaded(self, number: int) -> str:
+        return self._as_of(load(self.shape, at(self._case.text, 0), _at(0)), number)
+
+    def _as_of(self, query: str, number: int) -> str:
+        """Translated once, as of 0: the version is but a name in it."""
+        found = translated(query)
+        for name in self._case.moving:
+            found = found.replace(f'"{version(name, 0)}"', f'"{version(name, number)}"')
         return found
 
     def _context(self, number: int) -> Context:

@@ -26,7 +26,7 @@ def _row(table: str, number: int) -> Row:
 def rows(table: str, least: int = 0, most: int = MOST_ROWS) -> st.SearchStrategy[tuple[Row, ...]]:
     """Small domains, and each row may be there twice."""
     different = prod(len(VALUES[KINDS[kind]]) for kind in TABLES[table].values())
-    numbers = st.lists(st.integers(0, 2 * different - 1), min_size=least, max_size=most)
+    numbers = st.lists(st.integers(0, 2 * different - 1), min_size=least, max_size=most, unique=True)
     return numbers.map(lambda drawn: tuple(_row(table, n // 2) for n in drawn for _ in range(1 + n % 2)))
 
 
@@ -52,9 +52,9 @@ def _bits(number: int) -> list[bool]:
 
 
 @st.composite
-def histories(draw: st.DrawFn, tables: tuple[str, ...], moving: tuple[str, ...], most: int) -> History:
+def histories(draw: st.DrawFn, tables: tuple[str, ...], moving: tuple[str, ...], most: int, least: int) -> History:
     """All changes in one window."""
-    start = {table: draw(rows(table)) for table in tables}
+    start = {table: draw(rows(table, least)) for table in tables}
     now = {table: list(found) for table, found in start.items()}
     changes = []
     for table in draw(st.lists(st.sampled_from(moving), min_size=1, max_size=most)):
@@ -66,11 +66,14 @@ def histories(draw: st.DrawFn, tables: tuple[str, ...], moving: tuple[str, ...],
 
 
 @st.composite
-def cases(draw: st.DrawFn, queries: st.SearchStrategy[Query], often: int = 1, most: int = 4) -> Case:
-    """`often`: how many histories; `most`: the changes in each. Some sources of the query may not move."""
+def cases(draw: st.DrawFn, queries: st.SearchStrategy[Query], often: int = 1, most: int = 4, least: int = 0) -> Case:
+    """`often`: how many histories; `most`: the changes in each; `least`: the rows of each table at first.
+
+    Some sources of the query may not move.
+    """
     query = draw(queries)
     tables = sources_of(query.text)
     moving = tuple(draw(st.lists(st.sampled_from(tables), min_size=1, max_size=len(tables), unique=True)))
-    found = tuple(draw(histories(tables, moving, most)) for _ in range(often))
-    declared = query.key if query.key and draw(st.integers(0, 3)) == 3 else ()
+    found = tuple(draw(histories(tables, moving, most, least)) for _ in range(often))
+    declared = query.key if query.key and draw(st.booleans()) else ()
     return Case(query.text, moving, found, declared, draw(st.booleans()))

@@ -7,76 +7,21 @@ run would prove nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-import duckdb
 import pytest
-from checked import HISTORIES, check, tried
-from hypothesis import find
-from kept import Case
+from breaking import Broken, find_out, instead_of, last, new_twice, text
 from lake import Lake
-from random_cases import cases
-from random_queries import of_one
 
 from dbt_trickle.apply import bag, groups
 from dbt_trickle.capture import feed
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.aggregate import functions, state
-from dbt_trickle.delta.context import Context, Cte, Delta
 from dbt_trickle.names import quote
-from dbt_trickle.tree.algebra import Filter, InnerJoin, Operator, Project, Scan
+from dbt_trickle.tree.algebra import Filter, InnerJoin, Project, Scan
 
 _W = quote(WEIGHT)
-# The product's own, and the one that Delta has, too, where two rows are merged into one.
-ERRORS = ("[TRK-", "cannot affect the same target row more than once")
-Rule = Callable[..., Delta]
-
-
-@dataclass(frozen=True)
-class Broken:
-    about: str
-    operator: str  # of the grammar: where it shows
-    breaks: Callable[[pytest.MonkeyPatch], None] | None = None
-    rule: tuple[type[Operator], Callable[[Rule], Rule]] | None = None
-
-
-def last(change: Callable[[str], str]) -> Callable[[Rule], Rule]:
-    """A rule whose last CTE says something else."""
-
-    def broken(rule: Rule) -> Rule:
-        def instead(*arguments: Any) -> Delta:
-            *before, end = rule(*arguments).ctes
-            return Delta((*before, Cte(end.name, change(end.sql))))
-
-        return instead
-
-    return broken
-
-
-def new_twice(rule: Rule) -> Rule:
-    def instead(tree: Operator, context: Context, *arguments: Any) -> Delta:
-        sources = {key: replace(source, old=source.new) for key, source in context.sources.items()}
-        return rule(tree, Context(sources), *arguments)
-
-    return instead
-
-
-def text(module: Any, name: str, change: Callable[[str], str]) -> Callable[[pytest.MonkeyPatch], None]:
-    """A function of the product that gives other text than it should; or a text that is another one."""
-
-    def breaks(patch: pytest.MonkeyPatch) -> None:
-        was = getattr(module, name)
-        patch.setattr(module, name, (lambda *a, **k: change(was(*a, **k))) if callable(was) else change(was))
-
-    return breaks
-
-
-def instead_of(module: Any, name: str, other: Any) -> Callable[[pytest.MonkeyPatch], None]:
-    return lambda patch: patch.setattr(module, name, other)
 
 
 def only_new(rows: str) -> str:
@@ -128,35 +73,6 @@ BROKEN = (
 )
 
 
-@contextmanager
-def broken(this: Broken) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        if this.breaks is not None:
-            this.breaks(patch)
-        if this.rule is None:
-            yield
-            return
-        operator, change = this.rule
-        rule = rules._delta.dispatch(operator)
-        rules._delta.register(operator, change(rule))
-        try:
-            yield
-        finally:
-            rules._delta.register(operator, rule)
-
-
 @pytest.mark.parametrize("this", BROKEN, ids=[this.about for this in BROKEN])
 def test_what_is_broken_is_found_out(lake: Lake, this: Broken) -> None:
-    def found_out(case: Case) -> bool:
-        try:
-            check(lake, case)
-        except AssertionError:
-            return True
-        except duckdb.Error as problem:
-            if not any(error in str(problem) for error in ERRORS):
-                raise
-            return True
-        return False
-
-    with broken(this):
-        find(cases(of_one(this.operator), HISTORIES), found_out, settings=tried(300, shrinks=False))
+    find_out(lake, this)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from checked import HISTORIES, check, tried
+from checked import HISTORIES, check, check_twice, tried
 from hypothesis import given
 from kept import Case
 from lake import SCHEMAS, Lake
-from random_cases import cases
+from random_cases import MOST_ROWS, cases
 from random_queries import OPERATORS, Query, of_depth, of_one, of_pair
 
 from dbt_trickle.tree import algebra
@@ -15,12 +15,12 @@ from dbt_trickle.tree.build import build
 
 PAIRS = [(outer, inner) for outer in OPERATORS for inner in OPERATORS]
 # Queries, each with HISTORIES: what is tried of a query and a history together is 2000 times and more.
-OF_PAIRS, OF_TREES = 450, 260
+OF_PAIRS, OF_TREES, OF_FEW = 450, 140, 24
 
 
 @pytest.mark.parametrize(("outer", "inner"), PAIRS, ids=[f"{outer} of {inner}" for outer, inner in PAIRS])
 def test_one_operator_in_another(lake: Lake, outer: str, inner: str) -> None:
-    @tried(max(3, OF_PAIRS // len(PAIRS)))
+    @tried(max(2, OF_PAIRS // len(PAIRS)))
     @given(cases(of_pair(outer, inner), HISTORIES))
     def holds(case: Case) -> None:
         check(lake, case)
@@ -32,6 +32,22 @@ def test_one_operator_in_another(lake: Lake, outer: str, inner: str) -> None:
 @given(case=cases(of_depth(3), HISTORIES))
 def test_operators_in_one_another(lake: Lake, case: Case) -> None:
     check(lake, case)
+
+
+@pytest.mark.parametrize("operator", ["filter", "project", "groups"])
+def test_few_rows_among_others_that_have_their_ids(lake: Lake, operator: str) -> None:
+    @tried(OF_FEW)
+    @given(cases(of_one(operator), HISTORIES, most=2, least=MOST_ROWS))
+    def holds(case: Case) -> None:
+        check(lake, case)
+
+    holds()
+
+
+@tried(OF_FEW)
+@given(case=cases(of_depth(2, among=("project", "join", "groups")), HISTORIES))
+def test_a_change_that_is_brought_in_twice_is_told(lake: Lake, case: Case) -> None:
+    check_twice(lake, case)
 
 
 def test_the_grammar_has_every_operator_there_is() -> None:
