@@ -72,11 +72,23 @@ class Relation:
 
     @property
     def key(self) -> str:
-        """One spelling for one relation: Spark compares names without case."""
-        return ".".join(self.parts).lower()
+        """One spelling for one relation."""
+        return ".".join(spelled(self.parts))
 
     def __str__(self) -> str:
         return ".".join(self.parts)
+
+
+def spelled(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Spark compares names without case. Of delta.`/lake/Sales` only the format is one: paths have case."""
+    if any("/" in part for part in parts[1:]):
+        return (parts[0].lower(), *parts[1:])
+    return tuple(part.lower() for part in parts)
+
+
+def key_of(source: str) -> str:
+    """The key of a relation that is given as str() has it."""
+    return Relation.parse(source).key
 
 
 # dbt writes names without quotes, and there Spark reads a number: 2024, 1d, 3e4.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from dbt_trickle.names import Relation
+from dbt_trickle.names import Relation, key_of
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,18 @@ def frontier_json(frontier: Mapping[str, SourceVersion]) -> dict[str, Any]:
 
 
 def frontier_from(stored: Mapping[str, Mapping[str, Any]] | None) -> Frontier:
-    return {key: SourceVersion(**value) for key, value in (stored or {}).items()}
+    """Once, keys of paths had lost their case. What they are of says `relation`, so that no state passes for that of
+    another path; a source that had lost its own is read for the first time again.
+    """
+    frontier = {}
+    for key, value in (stored or {}).items():
+        version = SourceVersion(**value)
+        if key == version.relation.lower():
+            version = replace(version, key=key_of(version.relation))
+            frontier[version.key] = version
+        else:
+            frontier[key] = version
+    return frontier
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.delta.context import read_columns
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier, SourceVersion
+from dbt_trickle.names import key_of
 from dbt_trickle.run import windows
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import PinnedQuery, dependencies
@@ -167,7 +168,7 @@ class Captures:
         return Event(name, self.request.pgt_id, self.now, self.request.name, {"source": source.relation, **payload})
 
     def _dependency(self, version: SourceVersion) -> Dependency | None:
-        return next((row for row in self.known if row.source.lower() == version.relation.lower()), None)
+        return next((row for row in self.known if key_of(row.source) == key_of(version.relation)), None)
 
     def _capturing(self, version: SourceVersion) -> Capturing | None:
         row = self._dependency(version)

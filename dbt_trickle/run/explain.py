@@ -12,6 +12,7 @@ from dbt_trickle.apply.explain import Line
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.catalog.state import Refresh
 from dbt_trickle.errors import TrickleError
+from dbt_trickle.names import key_of
 from dbt_trickle.plan.decide import Work
 from dbt_trickle.run import planned
 from dbt_trickle.run.consider import Considered, consider, with_columns
@@ -86,7 +87,7 @@ def _understood(found: Considered) -> tuple[Shape | None, str]:
 
 
 def _sources(here: Situation, captures: Mapping[str, str], run: Invocation) -> tuple[Source, ...]:
-    known = {row.source.lower(): f"{row.cdc_mode} ({row.cdc_reason})" for row in run.dependencies(here.request.pgt_id)}
+    known = {key_of(row.source): f"{row.cdc_mode} ({row.cdc_reason})" for row in run.dependencies(here.request.pgt_id)}
     before = here.before.frontier if here.before is not None else {}
     return tuple(
         Source(
@@ -94,7 +95,7 @@ def _sources(here: Situation, captures: Mapping[str, str], run: Invocation) -> t
             new.kind,
             old.version if (old := before.get(key)) is not None else None,
             new.version,
-            known.get(new.relation.lower(), ""),
+            known.get(key_of(new.relation), ""),
             captures.get(key, ""),
         )
         for key, new in sorted(here.pinned.frontier.items())

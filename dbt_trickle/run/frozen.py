@@ -16,7 +16,7 @@ from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Commit, SourceVersion
-from dbt_trickle.names import Relation, quote
+from dbt_trickle.names import Relation, key_of, quote
 from dbt_trickle.plan.steps import view_query
 from dbt_trickle.run.pins import MAX_VIEW_DEPTH, qualified
 from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versioned
@@ -63,7 +63,7 @@ class Frozen:
 
     def query(self, table: StreamTable, meaning: Mapping[str, str]) -> str:
         """The stream table's own text, its names pinned to the versions of its frontier."""
-        then = Then({version.relation.lower(): version for version in table.frontier.values()}, table.views, meaning)
+        then = Then({key_of(version.relation): version for version in table.frontier.values()}, table.views, meaning)
         return self._text(sql.without_terminator(table.defining_query), None, then, 0)
 
     def _text(

@@ -10,7 +10,7 @@ from typing import Any, cast
 from dbt_trickle.capture.choose import Mode
 from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.config import LAYOUT, SourceSettings, StreamTableConfig
-from dbt_trickle.names import Relation, folder
+from dbt_trickle.names import Relation, folder, key_of
 from dbt_trickle.plan import steps
 
 NO_DOCS = steps.Docs()
@@ -55,7 +55,7 @@ class Request:
         return json.dumps([self.docs.relation, self.docs.columns], ensure_ascii=False)
 
     def source(self, relation: str) -> SourceSettings:
-        return self.sources.get(relation.lower(), NO_SETTINGS)
+        return self.sources.get(key_of(relation), NO_SETTINGS)
 
     def capture_of(self, relation: str) -> Mode:
         """How a source's changes are to be captured: what is said of the source wins over the model."""

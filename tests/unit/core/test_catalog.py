@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import Column, Dependency, Refresh, StreamTable, Unversioned
 from dbt_trickle.errors import WarehouseError
-from dbt_trickle.formats.base import Marker, SourceVersion
+from dbt_trickle.formats.base import Marker, SourceVersion, frontier_from, frontier_json
 from dbt_trickle.names import Relation
 
 VERSION = SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 7, "then")
@@ -91,6 +91,17 @@ def test_a_marker_survives_the_commit(reason: str, name: str) -> None:
     assert "\n" not in text
     assert "$" not in text
     assert Marker.from_json(text) == marker
+
+
+def test_an_older_frontier_had_lost_the_case_of_its_paths() -> None:
+    """What is known is known of the path that it names, and of no other one."""
+    by_path = {**asdict(VERSION), "key": "delta./lake/sales", "relation": "delta./lake/Sales"}
+    found = frontier_from({"delta./lake/sales": by_path, "shop.orders": asdict(VERSION)})
+    assert {key: version.key for key, version in found.items()} == {
+        "delta./lake/Sales": "delta./lake/Sales",
+        "shop.orders": "shop.orders",
+    }
+    assert frontier_from(frontier_json(found)) == found
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "not json", '{"trickle": 5}', '{"trickle": {"pgt_id": 5}}'])

@@ -50,6 +50,15 @@ def test_another_schema_of_the_same_node_is_no_change() -> None:
     assert of("select 1 from prod.orders", prod) == of("select 1 from dev.orders")
 
 
+def test_two_sources_at_paths_that_differ_in_case() -> None:
+    lake = {
+        Relation.of("delta", "/lake/Sales"): "source.lake.new",
+        Relation.of("delta", "/lake/sales"): "source.lake.old",
+    }
+    texts = ["select * from delta.`/lake/Sales`", "select * from delta.`/lake/sales`"]
+    assert of(texts[0], lake) != of(texts[1], lake)
+
+
 def test_strings_that_touch_are_one_word() -> None:
     # sqlglot reads both as CONCAT('it', 's'); Spark 4 reads the first as it's.
     assert of("select 'it''s'") != of("select 'it' 's'")

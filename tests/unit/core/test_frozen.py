@@ -81,6 +81,13 @@ def test_a_table_is_read_at_the_version_of_the_frontier() -> None:
     assert text == "select * from `shop`.`orders` VERSION AS OF 7 o"
 
 
+def test_paths_that_differ_in_case_are_two_tables() -> None:
+    histories = {"`delta`.`/lake/Sales`": newest(9), "`delta`.`/lake/sales`": newest(9)}
+    query = "select * from delta.`/lake/Sales` a join delta.`/lake/sales` b"
+    text = frozen(Warehouse(histories), query, at("delta./lake/Sales", 7), replace(at("delta./lake/sales", 2), key="b"))
+    assert text == "select * from `delta`.`/lake/Sales` VERSION AS OF 7 a join `delta`.`/lake/sales` VERSION AS OF 2 b"
+
+
 def test_a_state_is_looked_up_once() -> None:
     warehouse = Warehouse({ORDERS: newest(9)})
     frozen(warehouse, "select 1 from shop.orders a join shop.orders b", at("shop.orders", 9))

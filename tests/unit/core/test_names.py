@@ -45,6 +45,23 @@ def test_the_number_of_a_stream_table_is_stable_and_its_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("parts", "key"),
+    [
+        (("Shop", "Orders"), "shop.orders"),
+        (("Lake", "Shop", "Orders"), "lake.shop.orders"),
+        (("Orders",), "orders"),
+        (("DELTA", "/lake/v1.0/Sales"), "delta./lake/v1.0/Sales"),
+        (("delta", "s3a://Bucket/Sales"), "delta.s3a://Bucket/Sales"),
+    ],
+)
+def test_names_have_no_case_and_paths_have(parts: tuple[str, ...], key: str) -> None:
+    relation = Relation(parts)
+    assert relation.key == key
+    assert names.key_of(str(relation)) == key
+    assert names.key_of(key) == key
+
+
+@pytest.mark.parametrize(
     "name", ["a/b", "a.b", "${x}", "tab\there", "a b", "größe", "it's", "x" * 256, "2024", "1d", "3e4", "07BD"]
 )
 def test_names_that_spark_would_garble_are_refused(name: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import SourceVersion
-from dbt_trickle.names import Relation
+from dbt_trickle.names import Relation, placeholder
 from dbt_trickle.run.pins import PinnedQuery, dependencies
 from dbt_trickle.run.sources import Sources
 
@@ -96,6 +96,21 @@ def test_a_table_is_read_at_its_version() -> None:
 def test_a_table_by_its_path_has_versions() -> None:
     pinned = pin("select * from delta.`/wh/Orders`", table("`delta`.`/wh/Orders`", 7))
     assert pinned.text == "select * from `delta`.`/wh/Orders` VERSION AS OF 7"
+
+
+def test_paths_that_differ_in_case_are_two_tables() -> None:
+    answers = {**table("`delta`.`/lake/Sales`", 7), **table("`delta`.`/lake/sales`", 2)}
+    pinned = pin(
+        "select * from delta.`/lake/Sales` a join DELTA.`/lake/sales` b using (k)",
+        {**answers, **table("`DELTA`.`/lake/sales`", 2)},
+    )
+    assert "`delta`.`/lake/Sales` VERSION AS OF 7 a" in pinned.text
+    assert "`DELTA`.`/lake/sales` VERSION AS OF 2 b" in pinned.text
+    assert {key: found.version for key, found in pinned.frontier.items()} == {
+        "delta./lake/Sales": 7,
+        "delta./lake/sales": 2,
+    }
+    assert len({placeholder(key) for key in pinned.frontier if placeholder(key) in pinned.template}) == 2
 
 
 def test_files_by_their_path_have_none() -> None:
