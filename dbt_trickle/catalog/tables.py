@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dbt_trickle.catalog import capture_views
 from dbt_trickle.names import Relation, literal, quote
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 JOURNAL = "pgt_journal"
 STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META, MAINTENANCE = (
     "stream_table",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,11 +18,13 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import EnvironmentProblem, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.names import key_of
 from dbt_trickle.run.session import Session, is_missing
 
 COMMITS = 1000  # that are looked at; to be further behind is a warning by itself
 # While one stream table reads the change feed, the source is captured by it (catalog/capture_views.py).
 _NEEDS = ("TRIGGER", "TRANSITIONING", "WAL", "NONE")
+_LEVELS = (OK, WARNING, CRITICAL)
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,26 @@ class SourceHealth:
     problem: str = ""
 
 
+@dataclass(frozen=True)
+class _Look:
+    session: Session
+    settings: ProjectSettings
+    storages: Mapping[str, str]  # of the stream tables that are sources, by key: what their readers read now
+    now: str
+
+
 def look(session: Session, settings: ProjectSettings, catalog: store.Catalog, now: str) -> list[SourceHealth]:
     by_source: dict[str, list[Consumer]] = defaultdict(list)
     for number, rows in catalog.dependencies.items():
         table = catalog.stream_tables.get(number)
         for row in rows if table is not None else ():
             if table is not None and row.source_type != "VIEW":
-                by_source[row.source.lower()].append(Consumer(table, row, _version(table, row)))
-    return [_of(session, settings, consumers, now) for _, consumers in sorted(by_source.items())]
+                by_source[key_of(row.source)].append(Consumer(table, row, _version(table, row)))
+    storages = {
+        table.public.key: table.storage_relation for table in catalog.stream_tables.values() if table.is_populated
+    }
+    here = _Look(session, settings, storages, now)
+    return [_of(here, consumers) for _, consumers in sorted(by_source.items())]
 
 
 def tell(session: Session, settings: ProjectSettings, found: Sequence[SourceHealth], now: str) -> tuple[Event, ...]:
@@ -95,35 +109,51 @@ def tell(session: Session, settings: ProjectSettings, found: Sequence[SourceHeal
 
 
 def _version(table: StreamTable, row: Dependency) -> SourceVersion | None:
-    return next((v for v in table.frontier.values() if v.relation.lower() == row.source.lower()), None)
+    return next((v for v in table.frontier.values() if key_of(v.relation) == key_of(row.source)), None)
 
 
-def _of(session: Session, settings: ProjectSettings, consumers: list[Consumer], now: str) -> SourceHealth:
+def _of(here: _Look, consumers: list[Consumer]) -> SourceHealth:
+    """Of the tables that consumers stand on under one name, the one whose reader is worst off.
+
+    Versions of different ones cannot be compared: version 3 of a table says nothing of who has version 100 of one that
+    was dropped before.
+    """
     # Who is only recomputed needs no old version, however far it is behind.
     captured = [each for each in consumers if each.row.cdc_mode != "NONE"]
-    slowest = min(captured or consumers, key=lambda each: each.version.read_version if each.version is not None else -1)
     most = min(consumers, key=lambda each: _NEEDS.index(each.row.cdc_mode))
-    found = SourceHealth(
-        slowest.row.source,
-        most.row.cdc_mode,
-        most.row.cdc_reason,
-        tuple(sorted(str(each.table.public) for each in consumers)),
-        str(slowest.table.public),
-        slowest.table.pgt_id,
-    )
-    if slowest.version is None:
+    by_table: dict[str, list[Consumer]] = defaultdict(list)
+    for each in captured or consumers:
+        by_table[each.version.table_id if each.version is not None else ""].append(each)
+    found = [_of_one_table(here, min(group, key=_has), judged=bool(captured)) for group in by_table.values()]
+    names = tuple(sorted(str(each.table.public) for each in consumers))
+    worst_off = max(found, key=lambda each: (_LEVELS.index(each.level), each.lag_seconds or 0))
+    return replace(worst_off, cdc_mode=most.row.cdc_mode, reason=most.row.cdc_reason, consumers=names)
+
+
+def _has(consumer: Consumer) -> int:
+    return consumer.version.read_version if consumer.version is not None else -1
+
+
+def _of_one_table(here: _Look, slowest: Consumer, *, judged: bool) -> SourceHealth:
+    row, version = slowest.row, slowest.version
+    public = slowest.table.public
+    found = SourceHealth(row.source, row.cdc_mode, row.cdc_reason, (), str(public), slowest.table.pgt_id)
+    if version is None:
         return found
-    found = replace(found, confirmed_version=slowest.version.read_version)
+    found = replace(found, confirmed_version=version.read_version)
+    storage = here.storages.get(key_of(row.source))
+    if judged and version.kind == "STREAM_TABLE" and storage not in (None, version.table_id):
+        return replace(found, level=CRITICAL, problem="it was loaded anew")
     try:
-        rows = session.query(delta.history(slowest.version.table, COMMITS))
-        table = table_facts(session.query(delta.detail(slowest.version.table))[0])
+        rows = here.session.query(delta.history(version.table, COMMITS))
+        table = table_facts(here.session.query(delta.detail(version.table))[0])
     except WarehouseError as problem:
         if not is_missing(problem):
             raise
         return replace(found, level=CRITICAL, problem="it is not there any more")
     commits = sorted(map(commit_facts, rows), key=lambda commit: commit.version)
-    found = _measured(found, slowest.version, commits, table)
-    return _judged(found, settings, slowest.version, commits, table, now) if captured else found
+    found = _measured(found, version, commits, table)
+    return _judged(found, here.settings, version, commits, table, here.now) if judged else found
 
 
 def _measured(

@@ -25,12 +25,14 @@ def at(day: int) -> datetime:
     return datetime(2026, 1, day, tzinfo=timezone.utc)
 
 
-def reader(number: int, version: int, day: int, mode: str = "TRIGGER") -> tuple[StreamTable, Dependency]:
+def reader(
+    number: int, version: int, day: int, mode: str = "TRIGGER", table_id: str = "id", kind: str = "TABLE"
+) -> tuple[StreamTable, Dependency]:
     source = SourceVersion(
-        "shop.orders", "TABLE", "shop.orders", "id", version, at(day).isoformat(timespec="milliseconds")
+        "shop.orders", kind, "shop.orders", table_id, version, at(day).isoformat(timespec="milliseconds")
     )
     table = StreamTable(number, "shop", f"st_{number}", f"model.shop.st_{number}", frontier={"shop.orders": source})
-    return table, Dependency(number, "shop.orders", "id", "TABLE", cdc_mode=mode, cdc_reason=f"of {number}")
+    return table, Dependency(number, "shop.orders", table_id, kind, cdc_mode=mode, cdc_reason=f"of {number}")
 
 
 def catalog(*readers: tuple[StreamTable, Dependency]) -> store.Catalog:
@@ -92,6 +94,52 @@ def test_who_is_recomputed_needs_no_old_version() -> None:
     assert health(source, reader(1, 1, 1, "NONE")).level == "ok"
     found = health(source, reader(1, 1, 1, "NONE"), reader(2, 2, 2, "WAL"))
     assert (found.slowest_consumer, found.cdc_mode, found.lag_versions) == ("shop.st_2", "WAL", 0)
+
+
+@pytest.mark.parametrize(
+    ("version", "problem"), [(100, "it was dropped and re-created"), (2, "it was dropped and re-created")]
+)
+def test_who_stands_on_a_table_that_was_dropped_is_not_hidden(version: int, problem: str) -> None:
+    """Version 3 of the successor is not behind version 100 of what was there before."""
+    source = Source(append(1, 4), append(2, 5), append(3, 6))
+    gone, there = reader(1, version, 1, table_id="the one before"), reader(2, 3, 6, "WAL")
+    for found in (health(source, gone, there), health(source, there, gone)):
+        assert (found.slowest_consumer, found.confirmed_version) == ("shop.st_1", version)
+        assert (found.level, found.problem) == ("critical", problem)
+        assert (found.consumers, found.cdc_mode) == (("shop.st_1", "shop.st_2"), "TRIGGER")
+
+
+def test_who_stands_on_a_replaced_table_can_go_on() -> None:
+    source = Source(append(1, 1), {**append(2, 2), "operation": "CREATE OR REPLACE TABLE AS SELECT"})
+    found = health(source, reader(1, 2, 2, table_id="new"), reader(2, 1, 1, table_id="id"))
+    assert (found.slowest_consumer, found.lag_versions, found.level) == ("shop.st_2", 1, "ok")
+
+
+def test_who_stands_on_an_older_generation_is_not_hidden() -> None:
+    upstream = StreamTable(
+        9, "shop", "orders", "model.shop.orders", storage_relation="changes.st_9_g2", is_populated=True
+    )
+    older = reader(1, 100, 1, table_id="changes.st_9_g1", kind="STREAM_TABLE")
+    newer = reader(2, 1, 4, table_id="changes.st_9_g2", kind="STREAM_TABLE")
+    source = Source(append(1, 4))
+    [found] = look(source, SETTINGS, catalog(older, newer, (upstream, older[1])), NOW)[:1]
+    assert (found.slowest_consumer, found.level, found.problem) == ("shop.st_1", "critical", "it was loaded anew")
+    recomputed = reader(1, 100, 1, "NONE", table_id="changes.st_9_g1", kind="STREAM_TABLE")
+    [found] = look(source, SETTINGS, catalog(recomputed, (upstream, older[1])), NOW)[:1]
+    assert found.level == "ok", "what is recomputed needs no old version"
+
+
+def test_paths_that_differ_in_case_are_two_sources() -> None:
+    readers = []
+    for number, path in enumerate(("delta./lake/Sales", "delta./lake/sales"), 1):
+        table, row = reader(number, number, number)
+        version = replace(table.frontier["shop.orders"], key=path, relation=path)
+        readers.append((replace(table, frontier={path: version}), replace(row, source=path)))
+    found = look(Source(append(1, 1), append(2, 2)), SETTINGS, catalog(*readers), NOW)
+    assert [(each.source, each.confirmed_version) for each in found] == [
+        ("delta./lake/Sales", 1),
+        ("delta./lake/sales", 2),
+    ]
 
 
 OPTIMIZE = {**append(2, 2, 10**10), "operation": "OPTIMIZE"}
