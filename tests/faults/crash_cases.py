@@ -5,9 +5,10 @@ A case is one stream table of its own, in a state where that is due.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from typing import Any
 
 from engine_world import Rows, World
 from fault_sessions import Mortal
@@ -38,8 +39,12 @@ class Case:
     """It goes to another process to die there, so it holds nothing but values."""
 
     own_world = False  # its catalog is its own
+    from_the_start = False  # to die before the first statement that counts is to leave the warehouse as it was
     exists = True  # before the action; readers must be served all the while then
     query = AGGREGATE
+    known = False  # in company, what it executes is known: what is due, or the same as the first one
+    config: Mapping[str, Any] = {}
+    due: Sequence[str] = ()  # the words of the statements that count, beside the journal's, where that is the matter
     mode = "full"  # understanding a query takes statements that only read: where they are the matter, `auto`
 
     def __init__(self, world: World, expose: str, orders: Relation, number: int) -> None:
@@ -65,7 +70,7 @@ class Case:
     def asked(self, query: str, **more: object) -> Request:
         query = query.format(orders=self.orders.sql)
         name = f"{self.orders.identifier}_{self.number}"
-        return self.world.request(name, query, expose=self.expose, refresh_mode=self.mode, **more)
+        return self.world.request(name, query, expose=self.expose, refresh_mode=self.mode, **self.config, **more)
 
     def shown(self) -> Rows:
         return self.world.rows(f"SELECT * FROM {self.request.public.sql}")
@@ -93,6 +98,8 @@ class FirstCreate(Create):
 class Nothing(Case):
     """No source has moved."""
 
+    from_the_start = True
+
 
 class Overwrite(Case):
     def move(self) -> None:
@@ -100,9 +107,10 @@ class Overwrite(Case):
 
 
 class BringIn(Overwrite):
-    """What changed, in one MERGE."""
+    """What changed, as few groups; of more ways to bring it in see crash_ways.py."""
 
     mode = "differential"
+    due = ("CACHE LAZY TABLE", "INSERT INTO", "DROP VIEW IF EXISTS")
 
 
 class ChangeOver(BringIn):
@@ -155,7 +163,8 @@ def storages(world: World, request: Request) -> set[str]:
 
 def boundaries(case: Case, executed: Sequence[str], every: bool) -> list[int]:
     """With which statement to die, 0 for before all of them: with each that leaves the warehouse otherwise."""
-    return [0, *(n for n, sql in enumerate(executed, 1) if every or not case.leaves_as_is(sql))]
+    first = [0] if every or case.from_the_start else []
+    return [*first, *(n for n, sql in enumerate(executed, 1) if every or not case.leaves_as_is(sql))]
 
 
 def act_until(case: Case, last: int, run: str, every: bool, wire: ThriftSessions, told: Connection) -> None:

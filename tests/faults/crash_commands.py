@@ -31,6 +31,8 @@ class Drop(Case):
 class DropAgain(Drop):
     """`trickle drop` twice: nothing is left of it."""
 
+    known = True
+
     def recover(self) -> None:
         session = self.world.looking
         self.act(session, self.world.invocation())

@@ -17,7 +17,16 @@ from fault_sessions import DEAD, LONGEST
 # Not a fork of the test's own process: that has threads and connections, which a child must not touch.
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
-    ["__main__", "fault_child", "crash_cases", "crash_commands", "soak_world", "dbt.cli.main", "dbt.adapters.trickle"]
+    [
+        "__main__",
+        "fault_child",
+        "crash_cases",
+        "crash_ways",
+        "crash_commands",
+        "soak_world",
+        "dbt.cli.main",
+        "dbt.adapters.trickle",
+    ]
 )
 
 

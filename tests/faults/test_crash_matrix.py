@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TypeVar
 
 import pytest
 from crash_cases import (
@@ -31,10 +33,11 @@ from crash_cases import (
 )
 from crash_checks import Dead, all_right, readers_are_served, serves
 from crash_commands import Compact, Drop, DropAgain, Repair
+from crash_ways import LATE_WAYS, WAYS
 from engine_world import World
 from fault_child import dies
 from fault_proxy import Keeping
-from fault_sessions import Interrupted, Recorder
+from fault_sessions import Interrupted, Recorder, counts, is_its_own
 from fault_thrift import ThriftSessions
 
 from dbt_trickle.catalog import tables
@@ -42,34 +45,33 @@ from dbt_trickle.config import ProjectSettings
 
 pytestmark = pytest.mark.thrift
 
-# Each action, and each sequence of statements that a run may be in the middle of.
-ALWAYS: Sequence[tuple[type[Case], str]] = [
-    (FirstCreate, "view"),
-    (Nothing, "view"),
-    (BringIn, "view"),
-    (OverwriteAndDescribe, "view"),
-    (Reinitialize, "view"),
-    (Alter, "view"),
-    (Alter, "table"),
-    (ChangeOver, "view"),
-    (Drop, "view"),
-    (Repair, "view"),
-    (Compact, "view"),
+Kinds = tuple[type[Case], ...]
+# Every boundary of every action: those of one line are prepared and recovered together.
+ALWAYS: Sequence[tuple[Kinds, str]] = [
+    ((FirstCreate,), "view"),
+    ((Placeholder,), "view"),
+    ((Nothing,), "view"),
+    ((BringIn, *WAYS), "view"),
+    ((OverwriteAndDescribe,), "view"),
+    ((Reinitialize,), "view"),
+    ((Alter,), "view"),
+    ((ChangeOver,), "view"),
+    ((Drop, DropAgain), "view"),
+    ((Repair,), "view"),
+    ((Compact,), "view"),
+    ((Create, Placeholder), "table"),
+    ((OverwriteAndDescribe,), "table"),
+    ((Alter,), "table"),
+    ((Drop, DropAgain), "table"),
+    ((Repair,), "table"),
 ]
-# The rest are parts of these, or the same in other company: `make soak`.
-SOAK: Sequence[tuple[type[Case], str]] = [
-    (Create, "view"),
-    (Create, "table"),
-    (Describe, "view"),
-    (Placeholder, "view"),
-    (Overwrite, "view"),
-    (Overwrite, "table"),
-    (Describe, "table"),
-    (Placeholder, "table"),
-    (Drop, "table"),
-    (DropAgain, "view"),
-    (DropAgain, "table"),
-    (Repair, "table"),
+# Parts of these, in other company: `make soak`.
+SOAK: Sequence[tuple[Kinds, str]] = [
+    ((Create,), "view"),
+    ((Describe,), "view"),
+    ((Overwrite,), "view"),
+    ((Describe,), "table"),
+    ((Overwrite,), "table"),
 ]
 
 # Reads as well: they leave the warehouse as it is, so this finds nothing more, but proves just that.
@@ -77,7 +79,7 @@ EVERY_STATEMENT = bool(os.environ.get("TRICKLE_EVERY_STATEMENT"))
 EVERY_CASE = EVERY_STATEMENT or bool(os.environ.get("TRICKLE_EVERY_CASE"))
 CASES = [*ALWAYS, *(SOAK if EVERY_CASE else ())]
 # What changes rows, and what changes everything.
-LATE: list[tuple[type[Case], str]] = [(BringIn, "view"), (Alter, "view")]
+LATE: Sequence[tuple[Kinds, str]] = [((BringIn, *LATE_WAYS), "view"), ((Alter,), "view")]
 
 
 @pytest.fixture(scope="module")
@@ -88,25 +90,25 @@ def shared(connect: ThriftSessions, catalog: ProjectSettings) -> World:
     return world
 
 
-def _ids(cases: Sequence[tuple[type[Case], str]]) -> list[str]:
-    return [f"{kind.__name__}-{expose}" for kind, expose in cases]
+def _ids(cases: Sequence[tuple[Kinds, str]]) -> list[str]:
+    return [f"{kinds[0].__name__}-{expose}" for kinds, expose in cases]
 
 
-@pytest.mark.parametrize(("kind", "expose"), CASES, ids=_ids(CASES))
+@pytest.mark.parametrize(("kinds", "expose"), CASES, ids=_ids(CASES))
 def test_death_at_every_boundary(
-    kind: type[Case], expose: str, shared: World, connect: ThriftSessions, wire: Keeping
+    kinds: Kinds, expose: str, shared: World, connect: ThriftSessions, wire: Keeping
 ) -> None:
     def world() -> World:
-        return World.create(connect, None, connect.kept) if kind.own_world else shared
+        return World.create(connect, None, connect.kept) if kinds[0].own_world else shared
 
-    trial, executed = _tried(world(), kind, expose, "trial", EVERY_STATEMENT)
-    lasts = boundaries(trial, executed, EVERY_STATEMENT)
-    cases = _prepared(world(), kind, expose, "orders", len(lasts))
+    trials = _tried(world(), kinds, expose, "trial", EVERY_STATEMENT)
+    lasts = [boundaries(trial, executed, EVERY_STATEMENT) for trial, executed in trials]
+    cases = _prepared(world(), kinds, expose, "orders", [len(each) for each in lasts])
     dead = []
-    for case, last in zip(cases, lasts, strict=True):
+    for (_, executed), case, last in _each(trials, cases, lasts):
         case.provoke()
         old = case.shown() if case.exists else None
-        one = _die(case, last, wire, EVERY_STATEMENT, closing=last >= _told_at(executed))
+        one = _die(case, last, wire, EVERY_STATEMENT, closing=last >= _told_at(executed), by=executed)
         if last:
             wire.deliver()
         readers_are_served(case, old, one.where)
@@ -115,22 +117,23 @@ def test_death_at_every_boundary(
         one.case.recover()
     for group in _by_catalog(dead):
         all_right(group)
-    print(f"{kind.__name__}-{expose}: {len(dead)} deaths survived")
+    print(f"{', '.join(kind.__name__ for kind in kinds)} ({expose}): {len(dead)} deaths survived")
 
 
-@pytest.mark.parametrize(("kind", "expose"), LATE, ids=_ids(LATE))
+@pytest.mark.parametrize(("kinds", "expose"), LATE, ids=_ids(LATE))
 def test_the_server_is_slower_than_the_next_run(
-    kind: type[Case], expose: str, shared: World, connect: ThriftSessions, wire: Keeping
+    kinds: Kinds, expose: str, shared: World, connect: ThriftSessions, wire: Keeping
 ) -> None:
     """What a dead client sent last is done in the middle of the next run, right before that one does the same, or
     when that one has ended."""
-    _, executed = _tried(shared, kind, expose, "late_trial", every=False)
-    pairs = [(n, at) for n in range(1, len(executed) + 1) for at in _moments(n, len(executed))]
+    trials = _tried(shared, kinds, expose, "late_trial", every=False)
+    pairs = [_pairs(trial, executed) for trial, executed in trials]
+    cases = _prepared(shared, kinds, expose, "late", [len(each) for each in pairs])
     dead = []
-    for case, (last, at) in zip(_prepared(shared, kind, expose, "late", len(pairs)), pairs, strict=True):
+    for (_, executed), case, (last, at) in _each(trials, cases, pairs):
         case.provoke()
         old = case.shown()
-        one = _die(case, last, wire, every=False, closing=True)
+        one = _die(case, last, wire, every=False, closing=True, by=executed)
         where = f"{one.where}, delivered before statement {at}"
         session = Interrupted(connect(), at, wire.deliver)
         case.world.run(case.request, session=session)
@@ -141,28 +144,64 @@ def test_the_server_is_slower_than_the_next_run(
     all_right(dead)
 
 
+def _pairs(trial: Case, executed: Sequence[str]) -> list[tuple[int, int]]:
+    """What comes late, and before which statement; what a session keeps for itself is late for nobody."""
+    lasts = [n for n in boundaries(trial, executed, every=False) if n and not is_its_own(executed[n - 1])]
+    return [(n, at) for n in lasts for at in _moments(n, len(executed))]
+
+
 def _moments(last: int, count: int) -> list[int]:
     if EVERY_CASE:
         return list(range(1, count + 2))
     return [last, count + 1] if 1 < last < count else [last]
 
 
-def _tried(world: World, kind: type[Case], expose: str, name: str, every: bool) -> tuple[Case, list[str]]:
-    (trial,) = _prepared(world, kind, expose, name, 1)
-    trial.provoke()
-    alive = Recorder(trial.world.connect(), every)
-    trial.act(alive, trial.world.invocation())
-    assert alive.executed, "it would die nowhere"
-    return trial, alive.executed
+def _tried(world: World, kinds: Kinds, expose: str, name: str, every: bool) -> list[tuple[Case, list[str]]]:
+    """One of each kind, alive, and what that executes: as far as that is not known from the first one."""
+    unknown = tuple(kind for n, kind in enumerate(kinds) if every or n == 0 or not kind.known)
+    found: list[tuple[Case, list[str]]] = []
+    for trial in chain(*_prepared(world, unknown, expose, name, [1] * len(unknown))):
+        trial.provoke()
+        alive = Recorder(trial.world.connect(), every)
+        trial.act(alive, trial.world.invocation())
+        assert alive.executed, "it would die nowhere"
+        done = [_words(sql) for sql in alive.executed if counts(sql) and tables.JOURNAL not in sql]
+        assert not trial.due or done == [*trial.due], f"{type(trial).__name__} is done in another way"
+        found.append((trial, alive.executed))
+    first, executed = found[0]
+    for kind in kinds[len(unknown) :]:
+        own = [executed[0], *kind.due, executed[-1]] if kind.due else executed
+        found.append((kind(world, expose, first.orders, 0), own))
+    return found
 
 
-def _prepared(world: World, kind: type[Case], expose: str, name: str, count: int) -> list[Case]:
-    orders = create_source(world, f"{kind.__name__}_{expose}_{name}".lower())
-    cases = [kind(world, expose, orders, number) for number in range(count)]
-    if cases[0].exists:
-        world.run(*(case.request for case in cases))
-    cases[0].move()
-    return cases
+def _words(statement: str) -> str:
+    return statement.split("`")[0].strip()
+
+
+def _prepared(world: World, kinds: Kinds, expose: str, name: str, numbers: Sequence[int]) -> list[list[Case]]:
+    """So many of each kind: loaded, and then their sources have moved."""
+    prepared = []
+    for kind, count in zip(kinds, numbers, strict=True):
+        orders = create_source(world, f"{kind.__name__}_{expose}_{name}".lower())
+        prepared.append([kind(world, expose, orders, number) for number in range(count)])
+    if kinds[0].exists:
+        world.run(*(case.request for case in chain(*prepared)))
+    for cases in prepared:
+        cases[0].move()
+    return prepared
+
+
+T = TypeVar("T")
+
+
+def _each(
+    trials: list[tuple[Case, list[str]]], cases: list[list[Case]], moments: list[list[T]]
+) -> Iterator[tuple[tuple[Case, list[str]], Case, T]]:
+    """Each case, with the trial of its kind, and its own moment."""
+    for trial, of_kind, its in zip(trials, cases, moments, strict=True):
+        for case, moment in zip(of_kind, its, strict=True):
+            yield trial, case, moment
 
 
 def _told_at(executed: Sequence[str]) -> int:
@@ -172,12 +211,15 @@ def _told_at(executed: Sequence[str]) -> int:
     return max(told, default=len(executed))
 
 
-def _die(case: Case, last: int, wire: Keeping, every: bool, *, closing: bool) -> Dead:
+def _die(case: Case, last: int, wire: Keeping, every: bool, *, closing: bool, by: Sequence[str]) -> Dead:
+    """`by`: what it would execute, alive."""
     wire.expect()
     run = case.world.invocation().invocation_id
     statement = dies(act_until, case, last, run, every, ThriftSessions(wire.host, wire.port))
     assert statement is not None, "it lived on"
-    return Dead(case, run, None if closing else False, f"death {'with' if last else 'before'} {statement[:90]!r}")
+    assert not case.due or _words(statement) == _words(by[max(last, 1) - 1]), f"{type(case).__name__}: {statement[:90]}"
+    where = f"{type(case).__name__}: death {'with' if last else 'before'} {statement[:90]!r}"
+    return Dead(case, run, None if closing else False, where)
 
 
 def _by_catalog(dead: list[Dead]) -> list[list[Dead]]:

@@ -1,0 +1,88 @@
+"""The ways to bring a change in, each as what a run is doing when it dies; see crash_cases.py.
+
+They differ in the statements of the refresh alone, so what a run does before and after these is not met again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from unittest.mock import patch
+
+from crash_cases import BringIn, Overwrite
+
+from dbt_trickle.apply import few
+from dbt_trickle.catalog import tables
+from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.session import Session
+
+
+class Way(BringIn):
+    known = True
+    most = few.MOST  # rows that are few
+
+    def move(self) -> None:
+        orders = self.orders.sql
+        self.world.sql(
+            f"INSERT INTO {orders} VALUES ('west', 4)",
+            f"UPDATE {orders} SET region = 'east' WHERE amount = 2",
+            f"DELETE FROM {orders} WHERE amount = 3",
+        )
+
+    def act(self, session: Session, run: Invocation) -> None:
+        with patch.object(few, "MOST", self.most):
+            super().act(session, run)
+
+    def leaves_as_is(self, statement: str) -> bool:
+        return tables.JOURNAL in statement or super().leaves_as_is(statement)
+
+
+class Keyed(Way):
+    """Rows that have a key, few of them."""
+
+    query = "SELECT amount, region AS total FROM {orders}"
+    config: Mapping[str, Any] = {"primary_key": ("amount",)}
+
+
+class KeyedMerged(Keyed):
+    most = 0
+    due = ("MERGE INTO",)
+
+
+class Bag(Way):
+    """Few rows of which some are there several times."""
+
+    query = "SELECT region AS total FROM {orders}"
+
+
+class BagMerged(Bag):
+    most = 0
+    due = ("MERGE INTO",)
+
+
+class Appended(Bag):
+    """Rows that only come."""
+
+    due = ("INSERT INTO",)
+
+    def move(self) -> None:
+        Overwrite.move(self)
+
+
+class MoreThanFew(Way):
+    """A change of few rows that turns out to touch many groups: what was kept for it is merged."""
+
+    query = (
+        "SELECT a.amount, count(*) AS total FROM {orders} AS a JOIN {orders} AS b ON a.amount >= b.amount "
+        "GROUP BY a.amount"
+    )
+    most = 1
+    due = ("CACHE LAZY TABLE", "MERGE INTO", "DROP VIEW IF EXISTS")
+
+    def move(self) -> None:
+        self.world.sql(f"INSERT INTO {self.orders.sql} VALUES ('west', 0)")
+
+
+WAYS = (Keyed, Bag, Appended, MoreThanFew, KeyedMerged, BagMerged)
+# What differs in how the server does it, when it is told so late.
+LATE_WAYS = (Appended, BagMerged)
