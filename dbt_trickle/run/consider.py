@@ -149,12 +149,18 @@ def _as_shown(request: Request, session: Session, run: Invocation) -> StreamTabl
 
 
 def _is_another(request: Request, state: StreamTable) -> bool:
-    """Somebody has put a table, or a view of something else, under the name: `dbt clone`, or a hand-made one."""
+    """Somebody has put a table, or a view of something else, under the name: `dbt clone`, or a hand-made one.
+
+    Or of the same storage, computed from. Of a view of another generation of it, `_as_shown` has asked.
+    """
     if state.expose != "view":
         return False
     if request.existing == "table":
         return True
-    return request.shown is not None and recover.shown(request.shown, state.pgt_id) is None
+    if request.shown is None:
+        return False
+    seen = recover.shown(request.shown, state.pgt_id)
+    return seen is None or (seen == state.storage and not recover.shows(request.shown, state.columns, seen))
 
 
 def _situation(

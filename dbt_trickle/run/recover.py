@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dbt_trickle import sql
 from dbt_trickle.apply.bag import came_back
-from dbt_trickle.catalog.state import ACTIVE, StreamTable
+from dbt_trickle.catalog.state import ACTIVE, Column, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation, literal
+from dbt_trickle.plan.steps import view_query
 from dbt_trickle.run import guard, retire
 from dbt_trickle.run.session import Session, is_missing, is_not_versioned
 
@@ -120,7 +122,12 @@ _SHOWN = re.compile(r"FROM `((?:[^`]|``)+)`\.`(st_(\d+)_g\d+)`\s*$")
 
 
 def serving_storage(session: Session, public: Relation, number: int) -> Relation | None:
-    """The storage that readers see: what the view's text says, or the table under the public name itself.
+    """The storage that readers see."""
+    return serving(session, public, number)[0]
+
+
+def serving(session: Session, public: Relation, number: int) -> tuple[Relation | None, str | None]:
+    """What the view's text names, and that text; or the table under the public name itself.
 
     Not its properties: those are set after the text, and a run can die in between.
     """
@@ -128,12 +135,12 @@ def serving_storage(session: Session, public: Relation, number: int) -> Relation
         rows = session.query(f"DESCRIBE TABLE EXTENDED {public.sql}")
     except WarehouseError as problem:
         if is_missing(problem):
-            return None
+            return None, None
         raise
     text = view_text(rows)
     if text is None:
-        return public if is_ours(session, public, number) else None
-    return shown(text, number)
+        return (public if is_ours(session, public, number) else None), None
+    return shown(text, number), text
 
 
 def view_text(described: Sequence[Mapping[str, Any]]) -> str | None:
@@ -142,11 +149,21 @@ def view_text(described: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def shown(text: str, number: int) -> Relation | None:
-    """The storage that a view of this text shows, if it is this stream table's."""
+    """The storage that a view of this text reads, if it is this stream table's. As it is, or not: see `shows`."""
     found = _SHOWN.search(text)
     if found is None or int(found.group(3)) != number:
         return None
     return Relation.of(found.group(1).replace("``", "`"), found.group(2))
+
+
+def shows(text: str, columns: Sequence[Column], storage: Relation) -> bool:
+    """Whether a view of this text gives a storage's columns as they are, which is what plan/steps.py has it give.
+
+    Somebody may have altered it to compute something else from the same storage. Spark keeps the text as it was given;
+    a metastore that laid it out anew would not have changed what it says.
+    """
+    written = view_query(columns, storage.sql)
+    return text.strip() == written or sql.words(text) == sql.words(written)
 
 
 def is_ours(session: Session, table: Relation, number: int) -> bool:

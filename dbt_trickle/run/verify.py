@@ -68,6 +68,10 @@ class OtherColumns(WarehouseError):
     """The storage and the query do not even have the same columns."""
 
 
+class OtherView(WarehouseError):
+    """Readers get something else than the storage has."""
+
+
 def verify(session: Session, frozen: Frozen, table: StreamTable, own_settings: bool) -> Verdict:
     """One line of `trickle verify`: whatever one stream table meets, the others are verified."""
     try:
@@ -75,7 +79,7 @@ def verify(session: Session, frozen: Frozen, table: StreamTable, own_settings: b
         rows = session.query(found.report)
     except Unverifiable as problem:
         return Verdict(table.public, NOT_VERIFIABLE, problem.reason)
-    except OtherColumns as problem:
+    except (OtherColumns, OtherView) as problem:
         return Verdict(table.public, DIFFERENT, problem.what)
     except TrickleError as problem:
         if isinstance(problem, WarehouseError) and is_vacuumed(problem):
@@ -115,7 +119,7 @@ def as_stored(session: Session, table: StreamTable) -> tuple[StreamTable, int]:
     A refresh may have committed since the catalog was read: its own marker has the frontier then. A NO_DATA
     run moves the frontier without a commit: of one batch the catalog knows the later one.
     """
-    storage = recover.serving_storage(session, table.public, table.pgt_id)
+    storage, text = recover.serving(session, table.public, table.pgt_id)
     if storage is None:
         raise WarehouseError(
             "TRK-307", "what has its name is not this stream table", remedy="`dbt run` puts it there again."
@@ -126,6 +130,12 @@ def as_stored(session: Session, table: StreamTable) -> tuple[StreamTable, int]:
             continue
         if (commit.marker.batch, storage) != (table.batch, table.storage):
             table = recover.apply_marker(table, storage, commit, commit.marker)
+        if text is not None and not recover.shows(text, table.columns, storage):
+            raise OtherView(
+                "TRK-307",
+                f"its view does not show {storage} as it is: {text}",
+                remedy="Somebody has altered the view. `dbt run` puts it right again.",
+            )
         return table, commits[0].version
     raise unverifiable(f"{storage} has no commit of this stream table any more")
 

@@ -42,14 +42,15 @@ TABLE = StreamTable(
     batch=1,
     columns=COLUMNS,
 )
+SHOWN = "SELECT `id`, `__pgt_out_1` AS `sum(x)` FROM `changes`.`st_5_g1`"
 SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
 
 
 class Warehouse:
     """A view over a storage with one commit, and a query that is planned to give two columns."""
 
-    def __init__(self, storage: Mapping[str, str] | None = None) -> None:
-        self.storage = storage or {"id": "int", "sum(x)": "bigint"}
+    def __init__(self, storage: Mapping[str, str] | None = None, shown: str = SHOWN) -> None:
+        self.storage, self.shown = storage or {"id": "int", "sum(x)": "bigint"}, shown
         self.done: list[str] = []
 
     def execute(self, sql: str) -> None:
@@ -60,7 +61,7 @@ class Warehouse:
             columns = self.storage if "st_5_g1" in sql else {"id": "int", "sum(x)": "bigint"}
             return [{"col_name": name, "data_type": kind} for name, kind in columns.items()]
         if sql.startswith("DESCRIBE TABLE EXTENDED"):
-            return [{"col_name": "View Text", "data_type": "SELECT `id` FROM `changes`.`st_5_g1`"}]
+            return [{"col_name": "View Text", "data_type": self.shown}]
         if sql.startswith("DESCRIBE HISTORY"):
             marker = Marker(5, 1, 1, "FULL", "", "", {}, "then", "a run", 0)
             return [{"version": 3, "timestamp": "2026-01-01", "operation": "WRITE", "userMetadata": marker.to_json()}]
@@ -132,6 +133,24 @@ def test_305_other_columns_than_the_query_s() -> None:
     )
     verdict = verify.verify(warehouse, Frozen(warehouse), TABLE, own_settings=False)
     assert (verdict.outcome, verdict.reason) == (verify.DIFFERENT, problem.value.what)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "SELECT `id`, `__pgt_out_1` * 2 AS `sum(x)` FROM `changes`.`st_5_g1`",
+        "SELECT `id` FROM `changes`.`st_5_g1`",
+        "SELECT DISTINCT `id`, `__pgt_out_1` AS `sum(x)` FROM `changes`.`st_5_g1`",
+    ],
+)
+def test_307_a_view_that_does_not_show_its_storage_as_it_is(shown: str) -> None:
+    warehouse = Warehouse(shown=shown)
+    verdict = verify.verify(warehouse, Frozen(warehouse), TABLE, own_settings=False)
+    assert (verdict.outcome, shown in verdict.reason) == (verify.DIFFERENT, True)
+    with pytest.raises(WarehouseError) as problem:
+        verify.prepare(warehouse, Frozen(warehouse), TABLE, own_settings=False)
+    assert problem.value.code == "TRK-307"
+    told(problem.value.about("shop.totals"), "its view does not show changes.st_5_g1 as it is", "`dbt run`")
 
 
 def test_503_a_name_that_several_have() -> None:
