@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -16,6 +17,7 @@ from fault_sessions import Interrupted, Lossy, Mortal
 from fault_thrift import ThriftSession, ThriftSessions
 from functional.engine import histories
 
+from dbt_trickle.apply import few
 from dbt_trickle.catalog import tables
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.names import Relation
@@ -27,7 +29,16 @@ from dbt_trickle.run.session import Session
 QUERIES = yaml.safe_load(Path(histories.__file__).with_name("queries.yml").read_text("utf-8"))
 # Of each way of bringing changes in some; the last one reads another stream table.
 NAMES = ("filter", "join", "three_way", "groups", "averages", "extremes", "having", "whole", "join_groups", "doubles")
+# The same with less: what `make test` has time for.
+SOME = ("filter", "groups", "join", "extremes")
 OVER = "select region, total from {groups} where total > 0"
+# Each step does this as well, so that there is something to do when a fault comes.
+SURE = (
+    "insert into {orders} values (7, 1, 'south', 9, 1.00, 'x', 0D)",
+    "update {orders} set amount = amount + 1 where id = 7",
+)
+# More than are brought in as few; what else changes rows does not name their ids, but it may delete them all.
+MANY = f"insert into {{orders}} select 1000 + id, 2, 'west', id % 10, 1.25, 'x', 0D from range({few.MOST + 1})"
 SOURCES = (
     """create table {orders} (id int, customer int, region string, amount bigint, price decimal(12,2), note string,
        weight double) using delta tblproperties (delta.enableChangeDataFeed = true)""",
@@ -43,6 +54,13 @@ def run_until(world: World, requests: list[Request], last: int, wire: ThriftSess
     world.run(*requests, session=Mortal(wire.kept(), last, told))
 
 
+@dataclass(frozen=True)
+class Fault:
+    what: str
+    session: Session  # of the run that follows
+    happened: Callable[[list[str]], bool] = lambda _: True  # given what that run did
+
+
 def whole_run(world: World, requests: list[Request]) -> None:
     world.run(*requests, run=world.invocation(wait=patiently))
 
@@ -51,44 +69,60 @@ def whole_run(world: World, requests: list[Request]) -> None:
 class Soak:
     world: World
     requests: list[Request]
+    names: Sequence[str]
     wire: Keeping
     chance: random.Random
+    step: int = -1
     refreshes: int = 0
     runs: int = 0  # those that died, too
     kept: bool = False  # a dead client's last statement is on the wire
 
     @classmethod
-    def of(cls, world: World, wire: Keeping, seed: int) -> Soak:
+    def of(cls, world: World, wire: Keeping, seed: int, of: Sequence[str]) -> Soak:
         names = {name: f"{world.schema}.{name}" for name in ("orders", "customers", "groups")}
         world.sql(*(statement.format(**names) for statement in SOURCES))
-        texts = {name: QUERIES[name]["sql"].format(**names) for name in NAMES}
+        texts = {name: QUERIES[name]["sql"].format(**names) for name in of}
         texts["over"] = OVER.format(**names)
         requests = [
             # Half of them are never recomputed, the others when that is cheaper.
             world.request(name, text, refresh_mode="differential" if number % 2 else "auto")
             for number, (name, text) in enumerate(texts.items())
         ]
-        return cls(world, requests, wire, random.Random(seed))
+        return cls(world, requests, of, wire, random.Random(seed))
 
     def change(self) -> list[str]:
+        """The sources of the next step."""
+        self.step += 1
         names = {name: f"{self.world.schema}.{name}" for name in ("orders", "customers")}
-        done = [text.format(**names) for text in histories.change(self.chance)]
+        texts = [*histories.change(self.chance), *SURE, *([MANY] if self.step % 4 == 1 else ())]
+        done = [text.format(**names) for text in texts]
         self.world.sql(*done)
         return done
 
-    # --- what may happen: each answers what it was, and the session of the run that follows ---------------------
+    # --- what may happen ----------------------------------------------------------------------------------------
 
-    def fault(self, step: int) -> tuple[str, Session]:
-        """Each once, then any."""
-        kinds = (self.late, self.two, self.alter, self.death, self.lost, self.tidying)
-        return (kinds[step] if step < len(kinds) else self.chance.choice(kinds))()
+    @property
+    def _kinds(self) -> Sequence[Callable[[], Fault]]:
+        return (self.late, self.two, self.alter, self.death, self.lost, self.tidying)
+
+    @property
+    def is_first(self) -> bool:
+        """Each kind once, then any; the first time it has to happen."""
+        return self.step < len(self._kinds)
+
+    def fault(self) -> Fault:
+        return (self._kinds[self.step] if self.is_first else self.chance.choice(self._kinds))()
 
     def _session(self) -> ThriftSession:
         return self.world.connect()
 
     def _moment(self) -> int:
-        """Any of about the statements of a run that write: one of each stream table, one before and one after."""
-        return self.chance.randint(1, len(self.requests) + 2)
+        """Any of about the statements of a run that count: up to three of each stream table, one before, one after.
+
+        A run has at least five, as some stream tables may have nothing to do, or bring it in by one statement. The one
+        that opens it is of less interest than any.
+        """
+        return self.chance.randint(2, 5 if self.is_first else 3 * len(self.requests) + 2)
 
     def _die(self) -> str:
         self.runs += 1
@@ -103,38 +137,40 @@ class Soak:
             self.wire.deliver()
         self.kept = False
 
-    def death(self) -> tuple[str, Session]:
-        what = self._die()
+    def death(self) -> Fault:
+        what, died = self._die(), self.kept
         self._deliver()
-        return what, self._session()
+        return Fault(what, self._session(), lambda _: died)
 
-    def late(self) -> tuple[str, Session]:
-        what, at = self._die(), self._moment()
+    def late(self) -> Fault:
+        what, died, at = self._die(), self.kept, self._moment()
         session = Interrupted(self._session(), at, self._deliver)
-        return f"{what}, delivered before statement {at} of the next run", session
+        return Fault(f"{what}, delivered before statement {at} of the next run", session, lambda _: died)
 
-    def lost(self) -> tuple[str, Session]:
-        at = self._moment()
-        return f"the answer to statement {at} is lost", Lossy(self._session, self._session(), at)
+    def lost(self) -> Fault:
+        at = self._moment() // 2  # what opens and closes a run is none of them
+        session = Lossy(self._session, self._session(), at)
+        return Fault(f"the answer to statement {at} is lost", session, lambda _: session.executed > at)
 
-    def two(self) -> tuple[str, Session]:
+    def two(self) -> Fault:
         self.runs += 2
         answers = at_once(*[partial(whole_run, self.world, self.requests)] * 2)
         assert not [answer for answer in answers if isinstance(answer, Failed)], answers
-        return "two runs at once", self._session()
+        return Fault("two runs at once", self._session())
 
-    def tidying(self) -> tuple[str, Session]:
+    def tidying(self) -> Fault:
         at = self.chance.choice([*self.states().values()]).storage.sql
         self.world.sql(f"OPTIMIZE {at}", f"VACUUM {at}", f"OPTIMIZE {self.world.schema}.orders")
-        return f"OPTIMIZE and VACUUM of {at}", self._session()
+        return Fault(f"OPTIMIZE and VACUUM of {at}", self._session())
 
-    def alter(self) -> tuple[str, Session]:
+    def alter(self) -> Fault:
         """Two models swap their queries."""
-        one, other = self.chance.sample(range(0, len(NAMES), 2), 2)
+        one, other = self.chance.sample(range(0, len(self.names), 2), 2)
         a, b = self.requests[one], self.requests[other]
         self.requests[one] = replace(a, query=b.query, original=b.query)
         self.requests[other] = replace(b, query=a.query, original=a.query)
-        return f"{a.public.identifier} and {b.public.identifier} are altered", self._session()
+        what = f"{a.public.identifier} and {b.public.identifier} are altered"
+        return Fault(what, self._session(), lambda actions: actions.count("ALTER") == 2)
 
     # --- and what must hold after it ----------------------------------------------------------------------------
 
@@ -154,8 +190,9 @@ class Soak:
             verdict = verify.verify(self.world.looking, frozen, states[request.pgt_id], own_settings=True)
             assert verdict.outcome == verify.OK, f"{about}\n{verdict}"
 
-    def require_true_history(self) -> None:
-        history = self.world.history()
+    def require_true_history(self) -> set[tuple[str, str]]:
+        """Also in which ways each stream table was written."""
+        history, ways = self.world.history(), set()
         for state in self.states().values():
             rows = {row["invocation_id"]: row for row in history if row["pgt_id"] == state.pgt_id}
             assert "RUNNING" not in {row["status"] for row in rows.values()}
@@ -163,9 +200,11 @@ class Soak:
             batches = [marker.batch for _, marker in commits]
             assert len(batches) == len(set(batches)), f"{state.public}: {batches}"
             for commit, marker in commits:
+                ways.add((state.pgt_name, marker.work))
                 row = rows[marker.run]
                 told = (row["status"], row["batch"], row["rows_inserted"])
                 assert told == ("COMPLETED", marker.batch, recover.moved_rows(commit, marker)[0]), row
+        return ways
 
     def files(self) -> dict[str, int]:
         """How many files each storage now consists of."""
