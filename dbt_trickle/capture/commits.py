@@ -29,6 +29,7 @@ _EFFECTS = {
     "COPY INTO": Effect.APPEND,
 }  # fmt: skip
 _WRITTEN = ("numOutputBytes", "numTargetBytesAdded", "numAddedBytes")
+_REPLACED = ("numOutputRows", "numCopiedRows", "numDeletedRows")
 _MERGED = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
 
 
@@ -84,6 +85,10 @@ def _rows(operation: str, effect: Effect, metrics: Mapping[str, Any]) -> int | N
             names = _MERGED
         case _ if effect is Effect.APPEND:
             names = ("numOutputRows",)
+        case "WRITE" if all(name in metrics for name in _REPLACED):
+            # INSERT … REPLACE WHERE, of rows: what only got into another file counts as written, too.
+            written, copied, deleted = (int(metrics[name]) for name in _REPLACED)
+            return written - copied + deleted
         case _ if effect is Effect.SCHEMA:
             names = ()
         case _:  # an overwrite does not say how many rows went
