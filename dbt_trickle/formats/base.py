@@ -86,6 +86,7 @@ class Marker:
     definition: Mapping[str, Any] = field(default_factory=dict)
     work: str = "overwrite"  # overwrite, append, merge, bag or replace: how to read the commit's metrics
     moved: tuple[int, int] | None = None  # rows that come and go, where that was known before
+    touched: int = 0  # ids of rows that may go, where they were asked for before
 
     def to_json(self) -> str:
         """In ASCII and without a dollar, which Spark would take for one of its variables."""
@@ -119,9 +120,13 @@ class Commit:
     def rows_written(self) -> int:
         return int(self.metrics.get("numOutputRows", 0))
 
-    @property
-    def rows_replaced(self) -> tuple[int, int]:
-        """Rows that an INSERT … REPLACE WHERE brought and took; it also counts those that only got into other files."""
+    def rows_replaced(self, touched: int) -> tuple[int, int]:
+        """Rows that an INSERT … REPLACE WHERE brought and took; it also counts those that only got into other files.
+
+        One that wrote nothing counts nothing: then all the groups that were touched went.
+        """
+        if "numOutputRows" not in self.metrics:
+            return 0, touched
         copied, deleted = (int(self.metrics.get(key, 0)) for key in ("numCopiedRows", "numDeletedRows"))
         return self.rows_written - copied, deleted
 

@@ -16,11 +16,14 @@ _STAYED = "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"
 
 @dataclass(frozen=True)
 class Narrowed:
-    """`sent`: what has been sent for it; `moved`: rows that come and go, where that is known before."""
+    """`sent`: what has been sent for it; `moved`: rows that come and go, where that is known before; `touched`: how
+    many may go.
+    """
 
     applied: Applied
     sent: tuple[str, ...] = ()
     moved: tuple[int, int] | None = None
+    touched: int = 0
     too_many: bool = False
     is_empty: bool = False
 
@@ -39,7 +42,8 @@ def narrowed(session: Session, applied: Applied) -> Iterator[Narrowed]:
         if touched is None:
             yield Narrowed(applied, sent, too_many=True)
         else:
-            yield Narrowed(few.replaced(found, touched.ids), sent, touched.moved, is_empty=not touched.ids)
+            ids = touched.ids
+            yield Narrowed(few.replaced(found, ids), sent, touched.moved, len(ids), is_empty=not ids)
     finally:
         # What went wrong before is to be told. Mostly the connection is gone then, and the view with it; if it is not,
         # the next refresh in this session finds the view, see `_keep`.

@@ -60,11 +60,12 @@ def changes(
     understood: Understood,
     applied: Applied,
     moved: tuple[int, int] | None = None,
+    touched: int = 0,
 ) -> Refresh:
-    """`moved`: the rows that come and go, where that is known before."""
+    """`moved`: the rows that come and go, where that is known before; `touched`: how many may go."""
     base = base_of(here)
     marker = _marker(here, decision, base, base.generation, columns, understood)
-    marker = replace(marker, work=applied.work, moved=moved)
+    marker = replace(marker, work=applied.work, moved=moved, touched=touched)
     target = here.request.target(base.storage, columns)
     return Refresh(steps.bring_in(target, applied, marker), base, target, base.generation, marker)
 

@@ -110,7 +110,7 @@ def moved_rows(commit: Commit, marker: Marker) -> tuple[int, int]:
     if marker.moved is not None:
         return marker.moved
     if marker.work == "replace":
-        return commit.rows_replaced
+        return commit.rows_replaced(marker.touched)
     if marker.work == "append":
         return commit.rows_written, 0
     inserted, deleted = commit.rows_merged

@@ -66,7 +66,7 @@ def bring_in(
             return None
         if way.too_many:
             decision = replace(decision, reason=f"{decision.reason}; of many rows, so merged")
-        found = planned.changes(here, decision, columns, understood, way.applied, way.moved)
+        found = planned.changes(here, decision, columns, understood, way.applied, way.moved, way.touched)
         base, marker = found.base, found.marker
         here.phases.lap("plan")
         done, commit = run_steps(here, found.plan)

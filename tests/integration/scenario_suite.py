@@ -65,6 +65,7 @@ class ScenarioSuite:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(cost, "SAVES_MS", 10**9)
             patch.setattr(cost, "AGREED_MS", 10**9)
+            patch.setattr(cost, "FIRST_PATIENCE", 10**9)
             yield
 
     @pytest.fixture(scope="class")

@@ -53,7 +53,7 @@ class TestDifferential:
         for name, explained in told.items():
             assert (explained["action"], explained["reason"]) == self.newest(shop, name), explained
         kinds = [text.split()[0] for text in told["totals"]["statements"]]
-        assert kinds == ["SET", "SET", "SET", "MERGE", "RESET", "RESET", "RESET"]
+        assert kinds == ["CACHE", "SELECT", "SET", "SET", "SET", "INSERT", "RESET", "RESET", "RESET", "DROP"]
         assert {source["capture"].split()[0] for source in told["totals"]["sources"]} == {"WAL"}
         assert "its touched groups" not in str(told["totals"]["operators"])  # they are brought forward
 
