@@ -217,7 +217,9 @@ def _die(case: Case, last: int, wire: Keeping, every: bool, *, closing: bool, by
     run = case.world.invocation().invocation_id
     statement = dies(act_until, case, last, run, every, ThriftSessions(wire.host, wire.port))
     assert statement is not None, "it lived on"
-    assert not case.due or _words(statement) == _words(by[max(last, 1) - 1]), f"{type(case).__name__}: {statement[:90]}"
+    assert every or not case.due or _words(statement) == _words(by[max(last, 1) - 1]), (
+        f"{type(case).__name__}: {statement[:90]}"
+    )
     where = f"{type(case).__name__}: death {'with' if last else 'before'} {statement[:90]!r}"
     return Dead(case, run, None if closing else False, where)
 
