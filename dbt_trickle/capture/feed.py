@@ -22,7 +22,11 @@ class Feed:
 
 
 def table_changes(window: Window) -> str:
-    """Both ends are inclusive there. The name is a string that Spark parses as a name once more."""
+    """Both ends are inclusive there. The name is a string that Spark parses as a name once more.
+
+    A second window of that table, or the table without a version, in the same statement would make one of the two
+    come out as the other (docs/decisions.md).
+    """
     function, name = "table_changes", window.relation.sql
     if path := by_path(window.relation):
         function, name = "table_changes_by_path", path
