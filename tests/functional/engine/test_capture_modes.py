@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from engine_world import World
 
+from dbt_trickle.capture.transition import FEED_WRONG, LOG_WRONG
 from dbt_trickle.catalog import store
 from dbt_trickle.config import SourceSettings
-from dbt_trickle.errors import ModelError, WarehouseError
+from dbt_trickle.errors import ModelError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import capture_health, leave
 from dbt_trickle.run.capture_health import SourceHealth
@@ -27,9 +30,9 @@ BIG = "SELECT id, amount FROM {} WHERE amount > 5"
 
 
 class Answering:
-    """A session that answers the question whether two captures agree by itself: with rows, or with an error."""
+    """A session that answers the question whether two captures agree by itself."""
 
-    def __init__(self, inner: Session, *answers: Sequence[Mapping[str, Any]] | str) -> None:
+    def __init__(self, inner: Session, *answers: Sequence[Mapping[str, Any]]) -> None:
         self.inner, self.answers, self.asked = inner, answers, 0
 
     def execute(self, sql: str) -> None:
@@ -38,11 +41,8 @@ class Answering:
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         if "AS differs" not in sql:
             return self.inner.query(sql)
-        answer = self.answers[self.asked]
         self.asked += 1
-        if isinstance(answer, str):
-            raise WarehouseError("TRK-301", answer)
-        return answer
+        return self.answers[self.asked - 1]
 
 
 @dataclass
@@ -55,9 +55,10 @@ class Shop:
     rows: int = 0
 
     @classmethod
-    def of(cls, world: World, name: str, properties: str = FEED) -> Shop:
+    def of(cls, world: World, name: str, properties: str = FEED, folder: Path | None = None) -> Shop:
         shop = cls(world, name)
-        world.sql(f"CREATE TABLE {shop.source} (id INT, region STRING, amount INT) USING delta {properties}")
+        location = f"LOCATION '{folder}' " if folder is not None else ""
+        world.sql(f"CREATE TABLE {shop.source} (id INT, region STRING, amount INT) USING delta {location}{properties}")
         shop.insert()
         return shop
 
@@ -119,6 +120,21 @@ class Shop:
         assert set(self.run()) == {"DIFFERENTIAL"}
         assert set(self.modes()) == {"TRANSITIONING"}
         return self
+
+
+def log_of(folder: Path, version: int) -> Path:
+    return folder / "_delta_log" / f"{version:020d}.json"
+
+
+def actions(folder: Path, version: int, kind: str) -> list[dict[str, Any]]:
+    """What a commit says of its files."""
+    told = map(json.loads, log_of(folder, version).read_text().splitlines())
+    return [action[kind] for action in told if kind in action]
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
 class TestCaptureModes:
@@ -213,16 +229,39 @@ class TestCaptureModes:
         shop.run()
         assert shop.modes() == ["TRANSITIONING"]
 
-    def test_a_log_that_cannot_be_read(self, world: World) -> None:
-        shop = Shop.of(world, "unreadable").with_tables(TOTALS).transitioning()
-        shop.insert()
-        session = Answering(world.connect(), "[FILE_NOT_EXIST] it was there a moment ago\nand so on")
-        assert shop.run(session) == ["DIFFERENTIAL"]
+    def test_a_log_that_cannot_be_read(self, world: World, tmp_path: Path) -> None:
+        """A file that an UPDATE replaced is gone, as after a VACUUM: the feed has files of its own."""
+        shop = Shop.of(world, "unreadable", folder=tmp_path).with_tables(TOTALS).transitioning()
+        world.sql(f"UPDATE {shop.source} SET amount = amount + 3 WHERE id = 1")
+        replaced = actions(tmp_path, 3, "remove")
+        assert replaced and actions(tmp_path, 3, "cdc")
+        for file in replaced:
+            remove(tmp_path / file["path"])
+        assert shop.run() == ["DIFFERENTIAL"]
         reason = "its change feed and its log could not be compared: its files were removed"
-        assert (session.asked, shop.states(), shop.events()) == (1, [("TRIGGER", reason)], [("failed", reason)])
+        assert (shop.states(), shop.events()) == ([("TRIGGER", reason)], [("failed", reason)])
         shop.insert()
-        shop.run(session)
-        assert (session.asked, shop.modes()) == (1, ["TRIGGER"])
+        assert shop.run() == ["DIFFERENTIAL"]
+        assert (shop.modes(), len(shop.events())) == (["TRIGGER"], 1)
+
+    def test_what_neither_capture_can_read(self, world: World, tmp_path: Path) -> None:
+        """A file that was added and compacted away is gone: only the versions at both ends can be read."""
+        shop = Shop.of(world, "compacted", folder=tmp_path).with_tables(TOTALS).transitioning()
+        shop.insert()
+        world.sql(f"OPTIMIZE {shop.source}")
+        for file in actions(tmp_path, 3, "add"):
+            remove(tmp_path / file["path"])
+        (request,) = shop.requests
+        shown = world.rows(f"SELECT * FROM {request.public.sql}")
+        with pytest.raises(ModelError, match=r"TRK-203.*an old version cannot be read.*FILE_NOT_EXIST"):
+            shop.run()
+        assert world.rows(f"SELECT * FROM {request.public.sql}") == shown
+        shop.requests = (replace(request, full_refresh=True),)
+        assert shop.run() == ["FULL"], "what the message says to do"
+        shop.requests = (request,)
+        shop.insert()
+        assert shop.run() == ["DIFFERENTIAL"]
+        assert shop.modes() == ["WAL"], "the next window can be compared"
 
     def test_what_is_asked_for_by_name_and_cannot_work(self, world: World) -> None:
         shop = Shop.of(world, "asked", "").with_tables(TOTALS, cdc_mode="feed")
@@ -290,20 +329,32 @@ class TestCaptureModes:
         found = capture_health.look(session, world.settings, read_catalog(session, world.settings), now)
         return next(each for each in found if each.source == shop.source)
 
-    def test_captures_that_differ(self, world: World) -> None:
-        """The window is read from the versions themselves, and they tell which of the two was wrong."""
+    def test_a_feed_that_tells_other_changes(self, world: World, tmp_path: Path) -> None:
+        """A commit names what an earlier one wrote for the feed. The versions tell which of the two is wrong."""
+        shop = Shop.of(world, "mixed_up", folder=tmp_path).with_tables(TOTALS).transitioning()
+        for amount in (100, 20):
+            world.sql(f"UPDATE {shop.source} SET amount = amount + {amount} WHERE id = 1 AND region = 'north'")
+        (first,), (second,) = (actions(tmp_path, version, "cdc") for version in (3, 4))
+        text = log_of(tmp_path, 4).read_text()
+        assert text.count(second["path"]) == 1
+        remove(log_of(tmp_path, 4))
+        log_of(tmp_path, 4).write_text(text.replace(second["path"], first["path"]))
+        assert shop.run() == ["DIFFERENTIAL"]
+        assert (shop.states(), shop.events()) == ([("WAL", FEED_WRONG)], [("failed", FEED_WRONG)])
+        world.sql(f"UPDATE {shop.source} SET amount = amount + 3 WHERE id = 1")
+        assert shop.run() == ["DIFFERENTIAL"], "by the versions, and they are not compared again"
+        assert (shop.states(), len(shop.events())) == ([("WAL", FEED_WRONG)], 1)
+
+    def test_a_log_that_tells_other_changes(self, world: World) -> None:
+        """The window is read from the versions themselves, and they tell that it is the log that is wrong."""
         yes, no = [{"differs": 1}], list[dict[str, Any]]()
-        log_wrong, feed_wrong = (Shop.of(world, name).with_tables(TOTALS).transitioning() for name in ("log", "feed"))
-        for shop, answers, state in ((log_wrong, (yes, no), "TRIGGER"), (feed_wrong, (yes, yes), "WAL")):
-            shop.insert()
-            session = Answering(world.connect(), *answers)
-            (outcome,) = world.run(*shop.requests, session=session)
-            assert (outcome.refresh.action, session.asked) == ("DIFFERENTIAL", 2)
-            assert f"{shop.source} by difference (its {shop.name} told other changes" in outcome.refresh.reason.replace(
-                "change feed", "feed"
-            )
-            assert [name for name, _ in shop.events()] == ["failed"]
-            assert shop.modes() == [state]
-            shop.insert()
-            assert shop.run(session) == ["DIFFERENTIAL"], "neither is compared again"
-            assert shop.modes() == [state]
+        shop = Shop.of(world, "log").with_tables(TOTALS).transitioning()
+        shop.insert()
+        session = Answering(world.connect(), yes, no)
+        (outcome,) = world.run(*shop.requests, session=session)
+        assert (outcome.refresh.action, session.asked) == ("DIFFERENTIAL", 2)
+        assert f"{shop.source} by difference ({LOG_WRONG})" in outcome.refresh.reason
+        assert (shop.states(), shop.events()) == ([("TRIGGER", LOG_WRONG)], [("failed", LOG_WRONG)])
+        shop.insert()
+        assert shop.run(session) == ["DIFFERENTIAL"], "they are not compared again"
+        assert shop.modes() == ["TRIGGER"]
