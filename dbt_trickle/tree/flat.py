@@ -88,8 +88,16 @@ def _(tree: UnionAll, writer: Writer) -> Block:
 
 
 def _union(word: str, tree: UnionAll, writer: Writer) -> Block:
-    branches = (_projected(each, writer) for each in (tree.left, tree.right))
-    return _named(f"\n{word}\n".join(branches), tree.columns, writer)
+    """Its columns are called as the query calls them: Spark does not remove an alias of a column of a union."""
+    labels = _labels(tree.columns)
+    branches = (_projected(each, writer, labels) for each in (tree.left, tree.right))
+    return _named(f"\n{word}\n".join(branches), tree.columns, writer, labels)
+
+
+def _labels(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the name of the relation, where they remain different."""
+    short = tuple(name.partition(".")[2] or name for name in columns)
+    return short if len({name.lower() for name in short}) == len(short) else columns
 
 
 @_block.register
@@ -116,13 +124,14 @@ def _(tree: Project, writer: Writer) -> Block:
     return _named(_projected(tree, writer), tree.columns, writer)
 
 
-def _projected(tree: Project, writer: Writer) -> str:
+def _projected(tree: Project, writer: Writer, labels: tuple[str, ...] = ()) -> str:
     below = _block(tree.child, writer)
     used = frozenset().union(*(item.value.columns for item in tree.items))
     if below.grouped and not (below.group or below.having or used):
         # Without a call in it nothing would say that this SELECT has one row.
         below = _subquery(below, tree.child, writer)
-    return _select(below, {item.name: below.of(item.value) for item in tree.items})
+    values = (below.of(item.value) for item in tree.items)
+    return _select(below, dict(zip(labels or tree.columns, values, strict=True)))
 
 
 def _as_table(tree: Operator, writer: Writer, alone: bool = False) -> Block:
@@ -137,9 +146,10 @@ def _subquery(block: Block, tree: Operator, writer: Writer) -> Block:
     return _named(_select(block, {name: block.values[name] for name in tree.columns}), tree.columns, writer)
 
 
-def _named(select: str, columns: tuple[str, ...], writer: Writer) -> Block:
+def _named(select: str, columns: tuple[str, ...], writer: Writer, labels: tuple[str, ...] = ()) -> Block:
     alias = quote(next(writer.aliases))
-    return Block({name: f"{alias}.{quote(name)}" for name in columns}, f"(\n{select}\n) AS {alias}")
+    named = zip(columns, labels or columns, strict=True)
+    return Block({name: f"{alias}.{quote(label)}" for name, label in named}, f"(\n{select}\n) AS {alias}")
 
 
 def _select(block: Block, chosen: Mapping[str, str]) -> str:

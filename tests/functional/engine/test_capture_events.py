@@ -125,7 +125,7 @@ class TestEvents:
         assert made.outcome(since) == ("log", "its change feed is off; files were only added")
         made.run("DELETE FROM {t} WHERE id = 2")
         assert made.outcome(since) == ("difference", "its change feed is off; DELETE at version 5")
-        assert made.outcome(since, "feed") == ("MODE", "its change feed is off")
+        assert made.outcome(since, "feed") == ("MODE", "cdc_mode is feed; its change feed is off")
 
     def test_a_merge_that_only_inserts_is_an_append(self, source: Callable[..., Source]) -> None:
         made = source("delta.enableDeletionVectors = true")
@@ -223,7 +223,7 @@ class TestEvents:
         since = made.state()
         made.run(f"CREATE OR REPLACE TABLE {{t}} USING delta TBLPROPERTIES ({FEED}) AS SELECT 2 AS id, 'b' AS v")
         assert made.outcome(since) == ("difference", "replaced at version 2; replaced at version 2")
-        assert made.outcome(since, "feed") == ("MODE", "replaced at version 2")
+        assert made.outcome(since, "feed") == ("MODE", "cdc_mode is feed; replaced at version 2")
         made.run("CREATE OR REPLACE TABLE {t} USING delta AS SELECT '2' AS id, 'b' AS v")
         assert made.outcome(since, id="string")[0] == "SCHEMA"
 
