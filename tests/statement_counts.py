@@ -106,7 +106,7 @@ DIFFERENTIAL = {
     "rows": ("feed", "few rows replaced by what they hold"),
     "keyed": ("feed", "rows of few keys replaced"),
     "sums": ("feed", "few groups brought forward from their stored state"),
-    "extremes": ("feed", "touched groups computed anew"),
+    "extremes": ("feed", "few touched groups computed anew"),
     "appended": ("log", "rows appended"),
     "difference": ("difference", "rows merged by their key"),
 }

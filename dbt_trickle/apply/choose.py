@@ -10,12 +10,13 @@ from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.groups import brought_forward, changed, computed_anew
 from dbt_trickle.apply.keyed import keyed
 from dbt_trickle.apply.merge import merge
+from dbt_trickle.apply.restated import restated
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.delta import rules
-from dbt_trickle.delta.context import Context
+from dbt_trickle.delta.context import Context, Delta
 from dbt_trickle.names import Relation
-from dbt_trickle.tree.algebra import Aggregate, walk
-from dbt_trickle.tree.identity import grouped
+from dbt_trickle.tree.algebra import Window, only_grows
+from dbt_trickle.tree.identity import grouped, partitioned
 
 
 def applied(shape: Shape, context: Context, storage: Relation, version: int, append_only: bool) -> Applied:
@@ -26,14 +27,30 @@ def applied(shape: Shape, context: Context, storage: Relation, version: int, app
         many = brought_forward(shape, shape.groups, changes, storage, version)
         return replace(many, few=few.groups(shape, shape.groups, changes, storage, version))
     if shape.identity.by_groups and groups is not None:
-        return computed_anew(shape, groups, context, storage)
+        many = computed_anew(shape, groups, context, storage)
+        if not groups.keys:
+            return many
+        rows = keyed(shape, restated(shape, groups, context, storage, version))
+        few_ = replace(few.keyed(shape, rows, storage, version), how="few touched groups computed anew")
+        return replace(many, few=few_)
+    if window := partitioned(shape.tree):
+        return _partitions(shape, window, context, storage, version)
     delta = rules.delta(shape.tree, context)
-    if not shape.identity.is_bag:
-        rows = keyed(shape, delta)
-        many = Applied(merge(shape, rows, storage, expected=True), "rows merged by their key")
-        return replace(many, few=few.keyed(shape, rows, storage, version))
-    # Of a group that changed, the old row goes: only without aggregates do rows that come make rows come.
-    if append_only and not any(isinstance(each, Aggregate) for each in walk(shape.tree)):
+    if shape.identity.is_bag and append_only and only_grows(shape.tree):
         return appended(shape, delta, storage)
-    rows = contents(shape, delta)
-    return replace(bag(shape, rows, storage, version), few=few.bag(shape, rows, storage, version))
+    return _rows(shape, delta, storage, version)
+
+
+def _rows(shape: Shape, delta: Delta, storage: Relation, version: int) -> Applied:
+    if shape.identity.is_bag:
+        rows = contents(shape, delta)
+        return replace(bag(shape, rows, storage, version), few=few.bag(shape, rows, storage, version))
+    rows = keyed(shape, delta)
+    many = Applied(merge(shape, rows, storage, expected=True), "rows merged by their key")
+    return replace(many, few=few.keyed(shape, rows, storage, version))
+
+
+def _partitions(shape: Shape, window: Window, context: Context, storage: Relation, version: int) -> Applied:
+    found = _rows(shape, restated(shape, window, context, storage, version), storage, version)
+    few_ = found.few and replace(found.few, how="few touched partitions computed anew")
+    return replace(found, how="touched partitions computed anew", few=few_)

@@ -7,8 +7,22 @@ from functools import singledispatch
 
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.errors import TrickleBug
-from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan, UnionAll
-from dbt_trickle.tree.identity import grouped
+from dbt_trickle.tree.algebra import (
+    Aggregate,
+    Filter,
+    Generate,
+    InnerJoin,
+    Lookup,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    UnionAll,
+    Window,
+)
+from dbt_trickle.tree.identity import grouped, partitioned
 from dbt_trickle.tree.printed import line
 
 
@@ -38,6 +52,8 @@ def _lines(operator: Operator, shape: Shape, top: Aggregate | None, depth: int) 
     if operator is top:
         strategy = "its touched groups are computed anew" if shape.groups is None else "brought forward from kept state"
         strategy += f": {shape.why}" if shape.why else ""
+    if operator is partitioned(shape.tree):
+        strategy = "its touched partitions are computed anew, and compared with what is stored of them"
     below = [each for child in operator.inputs for each in _lines(child, shape, top, depth + 1)]
     return [Line(depth, line(operator), strategy), *below]
 
@@ -54,6 +70,7 @@ def _(operator: Scan) -> str:
 
 @_strategy.register(Filter)
 @_strategy.register(Project)
+@_strategy.register(Generate)
 def _(operator: Operator) -> str:
     return "of the changed rows"
 
@@ -64,6 +81,16 @@ def _(operator: InnerJoin) -> str:
 
 
 @_strategy.register
+def _(operator: OuterJoin) -> str:
+    return "changes of each side with the other one, and the rows whose first match came or whose last one went"
+
+
+@_strategy.register
+def _(operator: SemiJoin) -> str:
+    return "changes of the left, and its rows whose first match on the right came or whose last one went"
+
+
+@_strategy.register
 def _(operator: UnionAll) -> str:
     return "changes of both"
 
@@ -71,3 +98,18 @@ def _(operator: UnionAll) -> str:
 @_strategy.register
 def _(operator: Aggregate) -> str:
     return "its touched groups, as they were and as they are"
+
+
+@_strategy.register
+def _(operator: Window) -> str:
+    return "its touched partitions, as they were and as they are"
+
+
+@_strategy.register
+def _(operator: SetOperation) -> str:
+    return "the rows that are like a changed one, as they were and as they are"
+
+
+@_strategy.register
+def _(operator: Lookup) -> str:
+    return "changes of the rows, and the rows whose value is another one"

@@ -8,9 +8,10 @@ from dbt_trickle.apply.shape import Shape, output, with_row_id
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.aggregate import state
 from dbt_trickle.delta.context import Context, Delta
+from dbt_trickle.delta.touched import key_name, keys_of, of_touched, touched_keys
 from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, quote
-from dbt_trickle.tree.algebra import Aggregate, Filter, Operator
+from dbt_trickle.tree.algebra import Aggregate
 
 _FOUND = named("found")
 
@@ -32,7 +33,7 @@ def computed_anew(shape: Shape, groups: Aggregate, context: Context, storage: Re
     below = rules.delta(groups.child, context)
     small = context.is_small(groups)
     if not groups.keys:
-        now = _kept(shape.tree.child, rules.groups(groups, context.new, "", small))
+        now = of_touched(shape.tree.child, groups, context.new, "", small)
         fresh = below.then(named("fresh"), output(shape, now, extra=f"true AS {quote(_FOUND)}"))
         values = ", ".join(f"f.{quote(name)}" for name in shape.outputs)
         # HAVING may hide the one row: then there is none.
@@ -42,10 +43,10 @@ def computed_anew(shape: Shape, groups: Aggregate, context: Context, storage: Re
         )
         source = fresh.then(named("rows"), with_row_id(shape, rows))
         return Applied(merge(shape, source, storage, expected=False), "its row computed anew")
-    keys = below.then(named("keys"), rules.touched_keys(groups, below.name))
-    now = _kept(shape.tree.child, rules.groups(groups, context.new, keys.name, small))
+    keys = below.then(named("keys"), touched_keys(keys_of(groups), below.name))
+    now = of_touched(shape.tree.child, groups, context.new, keys.name, small)
     fresh = keys.then(named("fresh"), output(shape, now, extra=f"true AS {quote(_FOUND)}"))
-    touched = dict(zip(shape.key, (f"k.{quote(rules.key_name(i))}" for i in range(len(groups.keys))), strict=True))
+    touched = dict(zip(shape.key, (f"k.{quote(key_name(i))}" for i in range(len(groups.keys))), strict=True))
     values = ", ".join(f"{touched.get(name, f'f.{quote(name)}')} AS {quote(name)}" for name in shape.outputs)
     same = " AND ".join(f"f.{quote(name)} <=> {key}" for name, key in touched.items())
     rows = (
@@ -54,10 +55,3 @@ def computed_anew(shape: Shape, groups: Aggregate, context: Context, storage: Re
     )
     source = fresh.then(named("rows"), with_row_id(shape, rows))
     return Applied(merge(shape, source, storage, expected=False), "touched groups computed anew")
-
-
-def _kept(tree: Operator, rows: str) -> str:
-    """What HAVING lets pass."""
-    if isinstance(tree, Filter):
-        return f"SELECT *\nFROM (\n{_kept(tree.child, rows)}\n)\nWHERE {tree.condition.sql}"
-    return rows

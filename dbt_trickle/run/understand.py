@@ -22,10 +22,10 @@ from dbt_trickle.run.columns import described, positions
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.tree import guard
-from dbt_trickle.tree.algebra import Aggregate, Operator, scans, walk
+from dbt_trickle.tree.algebra import Aggregate, Call, Operator, Over, Project, Window, scans, walk
 from dbt_trickle.tree.build import Built, Schema, Unsupported, build
-from dbt_trickle.tree.identity import grouped, identity
-from dbt_trickle.tree.render import call_sql, state
+from dbt_trickle.tree.identity import grouped, identity, partitioned
+from dbt_trickle.tree.render import state
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)
         try:
             differs = remembered.get("differs", {}).get(meant) or _plans_differ(session, here.pinned.text, built, at)
-            if inexact := _inexact(session, built.tree, groups if found.by_groups else None, at):
+            if inexact := _inexact(session, built.tree, groups if found.by_groups else partitioned(built.tree), at):
                 return Understood(None, inexact, schemas)
         except WarehouseError as problem:
             if passes(problem):
@@ -110,15 +110,25 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
     return Understood(shape, "", schemas, typed)
 
 
-def _inexact(session: Session, tree: Operator, top: Aggregate | None, at: Mapping[str, str]) -> str:
-    """Sums whose old value must be told anew, to take away what it led to, and may come out otherwise then."""
+def _inexact(session: Session, tree: Project, top: Operator | None, at: Mapping[str, str]) -> str:
+    """What must be told anew as it was, to take away what it led to, and may come out otherwise then."""
     for below in walk(tree):
-        if not isinstance(below, Aggregate) or below is top:
+        if below is top or not isinstance(below, (Aggregate, Window)):
             continue
-        for call, typed in zip(below.calls, _typed(session, below, at, {}), strict=True):
-            if not same_again(call.function, typed.argument):
-                return f"{call_sql(call)} of a subquery may come out differently a second time"
+        typed = _types(session, below, at)
+        calls: tuple[Call | Over, ...] = below.calls
+        for call, kind in zip(calls, typed, strict=True):
+            if not same_again(call.function, kind) or (isinstance(call, Over) and call.by_position):
+                return f"{call.value.sql} of a subquery may come out differently a second time"
     return ""
+
+
+def _types(session: Session, tree: Aggregate | Window, at: Mapping[str, str]) -> list[str | None]:
+    """Of the calls' arguments."""
+    arguments = [f"{call.argument.sql} AS {quote(call.name)}" for call in tree.calls if call.argument is not None]
+    rows = f"SELECT {', '.join(arguments)} FROM (\n{state(tree.child, at)}\n)"
+    kinds = dict(described(session, rows)) if arguments else {}
+    return [kinds.get(call.name) for call in tree.calls]
 
 
 def _digest(texts: Sequence[str], schemas: Mapping[str, tuple[tuple[str, str], ...]]) -> str:
@@ -161,11 +171,9 @@ def _typed(
     known = {name: Typed(name, argument, result) for name, argument, result in remembered.get("typed", ())}
     if all(call.name in known for call in groups.calls):
         return tuple(known[call.name] for call in groups.calls)
-    arguments = [f"{call.argument.sql} AS {quote(call.name)}" for call in groups.calls if call.argument is not None]
     results = dict(described(session, state(groups, at)))
-    rows = f"SELECT {', '.join(arguments)} FROM (\n{state(groups.child, at)}\n)"
-    kinds = dict(described(session, rows)) if arguments else {}
-    return tuple(Typed(call.name, kinds.get(call.name), results[call.name]) for call in groups.calls)
+    kinds = _types(session, groups, at)
+    return tuple(Typed(call.name, kind, results[call.name]) for call, kind in zip(groups.calls, kinds, strict=True))
 
 
 def _plans_differ(session: Session, text: str, built: Built, at: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ that he does not know must raise, never pass it through.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbt_trickle.errors import TrickleBug
 
@@ -31,11 +31,16 @@ class Item:
 
 @dataclass(frozen=True)
 class Call:
-    """A named aggregate: count(*) has no argument."""
+    """A named aggregate: what is computed of the rows of a group.
+
+    `argument`: where there is one, and nothing else: that of FILTER is put into it (NULL is never counted).
+    """
 
     name: str
-    function: str  # in lower case: count, sum, avg, min, max
+    function: str  # in lower case, with `distinct` behind it
+    value: Expr  # the whole call
     argument: Expr | None = None
+    of_rows: bool = False  # the call follows from its argument's values, or it is count(*)
 
 
 class Operator:
@@ -135,6 +140,62 @@ class InnerJoin(Operator):
 
 
 @dataclass(frozen=True)
+class OuterJoin(Operator):
+    """The pairs of an inner join, and the rows of one side or of both that are in none, with NULLs beside them."""
+
+    kind: str  # LEFT, RIGHT or FULL: the side whose rows all stay
+    left: Operator
+    right: Operator
+    condition: Expr
+
+    def __post_init__(self) -> None:
+        _require_distinct(self.columns)
+        _require_known(self.condition, self)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns + self.right.columns
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A semi join as a query's WHERE has it: `mine IN (SELECT others … WHERE correlated)`, or EXISTS without values."""
+
+    mine: tuple[Expr, ...] = ()
+    others: tuple[Expr, ...] = ()
+    correlated: Expr | None = None
+
+
+@dataclass(frozen=True)
+class SemiJoin(Operator):
+    """The left rows for which the condition is true with some right row; `anti`: with none."""
+
+    left: Operator
+    right: Operator
+    condition: Expr
+    anti: bool = False
+    # How it was written, which makes no other rows of it: Spark plans it later than a join.
+    predicate: Predicate | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        both = self.left.columns + self.right.columns
+        _require_distinct(both)
+        _require_among(self.condition, both)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
 class UnionAll(Operator):
     """The rows of both, by position; in types that Spark finds for both, so neither is ever read alone."""
 
@@ -155,6 +216,81 @@ class UnionAll(Operator):
 
 
 @dataclass(frozen=True)
+class SetOperation(Operator):
+    """By position: the rows of both, or of the left one only. `all`: each as often as that is true of it."""
+
+    kind: str  # INTERSECT or EXCEPT
+    all: bool
+    left: Project
+    right: Project
+
+    def __post_init__(self) -> None:
+        if len(self.left.columns) != len(self.right.columns):
+            raise TrickleBug(f"{self.word} of {list(self.left.columns)} and {list(self.right.columns)}")
+
+    @property
+    def word(self) -> str:
+        return f"{self.kind} ALL" if self.all else self.kind
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.left.columns
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Generate(Operator):
+    """Each row once for each row that a generator makes of it; `outer`: once with NULLs where that is none."""
+
+    child: Operator
+    call: Expr
+    outer: bool
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _require_known(self.call, self.child)
+        _require_distinct(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns + self.names
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Lookup(Operator):
+    """Each row with one value: of all rows of `query` for which `condition` is true, what `calls` make of them."""
+
+    child: Operator
+    query: Operator
+    condition: Expr | None
+    calls: tuple[Call, ...]
+    item: Item  # over the calls
+
+    def __post_init__(self) -> None:
+        _require_distinct(self.child.columns + self.query.columns)
+        if self.condition is not None:
+            _require_among(self.condition, self.child.columns + self.query.columns)
+        for call in self.calls:
+            _require_known(call.value, self.query)
+        _require_among(self.item.value, tuple(call.name for call in self.calls))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.child.columns, self.item.name)
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.child, self.query)
+
+
+@dataclass(frozen=True)
 class Aggregate(Operator):
     """Groups and what is computed of each; without keys it is one row, over no input too. Without calls: DISTINCT."""
 
@@ -166,13 +302,46 @@ class Aggregate(Operator):
         for key in self.keys:
             _require_known(key.value, self.child)
         for call in self.calls:
-            if call.argument is not None:
-                _require_known(call.argument, self.child)
+            _require_known(call.value, self.child)
         _require_distinct(self.columns)
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(key.name for key in self.keys) + tuple(call.name for call in self.calls)
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Over:
+    """A named call over a window."""
+
+    name: str
+    function: str
+    value: Expr  # the whole of it
+    argument: Expr | None = None  # where there is one
+    # Whether it may see rows in an order that ORDER BY leaves open: row_number(), ROWS BETWEEN …
+    by_position: bool = False
+
+
+@dataclass(frozen=True)
+class Window(Operator):
+    """The rows with what is computed of each over the others of its partition."""
+
+    child: Operator
+    partition: tuple[Expr, ...]
+    calls: tuple[Over, ...]
+
+    def __post_init__(self) -> None:
+        for each in (*self.partition, *(call.value for call in self.calls)):
+            _require_known(each, self.child)
+        _require_distinct(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns + tuple(call.name for call in self.calls)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
@@ -189,10 +358,22 @@ def scans(operator: Operator) -> tuple[Scan, ...]:
     return tuple(found for found in walk(operator) if isinstance(found, Scan))
 
 
+def only_grows(operator: Operator) -> bool:
+    """Whether rows that come, and none that go, make no row of the result go."""
+    linear = isinstance(operator, (Scan, Filter, Project, InnerJoin, UnionAll, Generate))
+    if linear or (isinstance(operator, SemiJoin) and not operator.anti):
+        return all(map(only_grows, operator.inputs))
+    return False
+
+
 def _require_known(value: Expr, below: Operator) -> None:
-    unknown = value.columns - set(below.columns)
+    _require_among(value, below.columns)
+
+
+def _require_among(value: Expr, columns: tuple[str, ...]) -> None:
+    unknown = value.columns - set(columns)
     if unknown:
-        raise TrickleBug(f"{value.sql} reads {sorted(unknown)}, which is not among {list(below.columns)}")
+        raise TrickleBug(f"{value.sql} reads {sorted(unknown)}, which is not among {list(columns)}")
 
 
 def _require_distinct(names: tuple[str, ...]) -> None:

@@ -15,14 +15,19 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from dbt_trickle.sql import Unparsed, verbatim
-from dbt_trickle.tree.algebra import Aggregate, Filter, Item, Operator, Project, UnionAll
+from dbt_trickle.tree.algebra import Aggregate, Filter, Item, Operator, Project, SetOperation, UnionAll
+from dbt_trickle.tree.binding import bound
 from dbt_trickle.tree.clauses import OF_SELECTS, OF_UNIONS, require_known
-from dbt_trickle.tree.expressions import bound, column, expr
+from dbt_trickle.tree.expressions import column, expr
+from dbt_trickle.tree.generators import of_select, viewed
 from dbt_trickle.tree.grouping import Grouped, Output, add_keys, having, is_grouped, named
+from dbt_trickle.tree.lookups import Lookups
 from dbt_trickle.tree.prune import pruned
-from dbt_trickle.tree.relations import Place, Result, Schema, filtered, relations, unwrapped
+from dbt_trickle.tree.relations import Place, Result, Schema, relations, unwrapped
 from dbt_trickle.tree.scope import Names, Scope, spelling
+from dbt_trickle.tree.subqueries import filtered, inside
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
+from dbt_trickle.tree.windows import windowed
 
 __all__ = ["Built", "Schema", "Unsupported", "build"]
 
@@ -97,27 +102,33 @@ def _query(query: exp.Expr, place: Place, prefix: str, root: bool = False) -> Pa
     query = unwrapped(query)
     if isinstance(query, exp.Select):
         return _select(query, place, prefix, root)
-    if isinstance(query, exp.Union):
-        return _union(query, place, prefix, root)
-    raise _not_a_select(query)
+    if isinstance(query, exp.SetOperation):
+        return _set_operation(query, place, prefix, root)
+    raise not_yet("a query other than SELECT", query)
 
 
-def _union(union: exp.Union, place: Place, prefix: str, root: bool) -> Part:
-    require_known(union, OF_UNIONS, root)
-    place = place.with_ctes(union)
+def _set_operation(query: exp.SetOperation, place: Place, prefix: str, root: bool) -> Part:
+    require_known(query, OF_UNIONS, root)
+    place = place.with_ctes(query)
     branches = []
     outputs: tuple[Output, ...] = ()
-    for side in (union.this, union.expression):
+    for side in (query.this, query.expression):
         tree, shown = _query(side, place, prefix)
         outputs = outputs or shown
         if len(shown) != len(outputs):
-            raise unsupported(f"UNION of {len(outputs)} and {len(shown)} columns", side)
+            raise unsupported(f"{_word(query)} of {len(outputs)} and {len(shown)} columns", side)
         # All of them new: a column may be shown twice, and the other branch may read the same one.
         items = (Item(_new_name(each, prefix, place.names), expr(each.value)) for each in shown)
         branches.append(Project(tree, tuple(items)))
-    both = UnionAll(*branches)
+    distinct, (left, right) = bool(query.args.get("distinct")), branches
+    union = isinstance(query, exp.Union)
+    both: Operator = UnionAll(left, right) if union else SetOperation(_word(query), not distinct, left, right)
     above = tuple(replace(each, value=column(name)) for each, name in zip(outputs, both.columns, strict=True))
-    return _distinct(both, above, prefix, place.names) if union.args.get("distinct") else (both, above)
+    return _distinct(both, above, prefix, place.names) if union and distinct else (both, above)
+
+
+def _word(query: exp.SetOperation) -> str:
+    return type(query).__name__.upper()
 
 
 def _distinct(tree: Operator, outputs: tuple[Output, ...], prefix: str, names: Names) -> Part:
@@ -133,29 +144,37 @@ def _select(select: exp.Select, place: Place, prefix: str, root: bool) -> Part:
     require_known(select, OF_SELECTS, root)
     place = place.with_ctes(select)
     tree, scope = relations(select, place)
-    tree = filtered(tree, scope, select.args.get("where"))
-    outputs = _outputs(select, scope)
+    for lateral in select.args.get("laterals") or ():
+        tree, scope = viewed(tree, scope, lateral, place.names)
+    tree = filtered(tree, scope, select.args.get("where"), place)
+    select, tree, scope = of_select(select, tree, scope, place.names)
+    lookups = Lookups(scope, place, inside)
+    outputs = _outputs(select, scope, lookups)
     if is_grouped(select, outputs):
-        tree, outputs = _grouped(select, tree, scope, outputs, place, prefix)
+        tree, outputs = _grouped(select, tree, lookups, outputs, prefix)
+    else:
+        tree = lookups.below(tree)
+    tree, outputs = windowed(tree, outputs, prefix, place.names)
     return _distinct(tree, outputs, prefix, place.names) if select.args.get("distinct") else (tree, outputs)
 
 
-def _grouped(
-    select: exp.Select, tree: Operator, scope: Scope, outputs: tuple[Output, ...], place: Place, prefix: str
-) -> Part:
-    grouped = Grouped(place.names, prefix)
+def _grouped(select: exp.Select, tree: Operator, lookups: Lookups, outputs: tuple[Output, ...], prefix: str) -> Part:
+    kept = select.args.get("having")
+    condition = lookups.taken_out(kept.this) if kept else None
+    given = frozenset(each.item.name for each in lookups.found)
+    grouped = Grouped(lookups.place.names, prefix, given=given)
     if group := select.args.get("group"):
-        add_keys(grouped, group, scope, outputs)
+        add_keys(grouped, group, lookups.scope, outputs)
     above = tuple(
         replace(each, value=grouped.above(each.value, each.name if each.aliased else None)) for each in outputs
     )
-    kept = select.args.get("having")
-    condition = having(grouped, kept.this, scope, outputs) if kept else None
-    tree = grouped.operator(tree)
+    if condition is not None:
+        condition = having(grouped, condition, lookups.scope, outputs, lookups.resolve)
+    tree = lookups.below(grouped.operator(tree), groups=True)
     return (tree if condition is None else Filter(tree, expr(condition))), above
 
 
-def _outputs(select: exp.Select, scope: Scope) -> tuple[Output, ...]:
+def _outputs(select: exp.Select, scope: Scope, lookups: Lookups) -> tuple[Output, ...]:
     """The select list over the FROM clause: stars spelled out, aliases further left put in."""
     outputs: list[Output] = []
 
@@ -172,7 +191,8 @@ def _outputs(select: exp.Select, scope: Scope) -> tuple[Output, ...]:
             outputs += _star(node, scope)
             continue
         aliased = isinstance(node, exp.Alias)
-        value = bound(node.this if aliased else node, resolve, aggregates=True)
+        plain = lookups.taken_out(node.this if aliased else node)
+        value = bound(plain, lookups.resolve(resolve), aggregates=True, windows=True)
         # A column is called what the query calls it, a field of a struct by its last name.
         invented = not aliased and not isinstance(node, (exp.Column, exp.Dot))
         name = verbatim.printed(node) if invented else node.output_name
@@ -186,10 +206,3 @@ def _star(node: exp.Expr, scope: Scope) -> list[Output]:
         raise not_yet(f"{verbatim.printed(node)}", node)
     qualifier = tuple(part.name for part in node.parts[:-1]) if isinstance(node, exp.Column) else ()
     return [Output(each.name, False, column(each.column)) for each in scope.star(qualifier, node)]
-
-
-def _not_a_select(query: exp.Expr) -> Unsupported:
-    if isinstance(query, exp.SetOperation):
-        everything = "" if query.args.get("distinct") else " ALL"
-        return not_yet(f"{type(query).__name__.upper()}{everything}", query)
-    return not_yet("a query other than SELECT", query)

@@ -15,12 +15,11 @@ _CLAUSES = {
     "distribute": "DISTRIBUTE BY",
     "qualify": "QUALIFY",
     "windows": "WINDOW",
-    "laterals": "LATERAL VIEW",
     "pivots": "PIVOT or UNPIVOT",
     "sample": "TABLESAMPLE",
     "kind": "SELECT AS",
 }
-OF_SELECTS = frozenset(["expressions", "from_", "joins", "where", "group", "having", "with_", "hint", "distinct"])
+OF_SELECTS = frozenset("expressions from_ joins laterals where group having with_ hint distinct".split())
 OF_UNIONS = frozenset(["this", "expression", "with_", "distinct"])
 
 

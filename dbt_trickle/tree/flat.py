@@ -13,7 +13,25 @@ from functools import singledispatch
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
 from dbt_trickle.sql import verbatim
-from dbt_trickle.tree.algebra import Aggregate, Expr, Filter, InnerJoin, Operator, Project, Scan, UnionAll, walk
+from dbt_trickle.sql.verbatim import Verbatim
+from dbt_trickle.tree.algebra import (
+    Aggregate,
+    Expr,
+    Filter,
+    Generate,
+    InnerJoin,
+    Lookup,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    UnionAll,
+    Window,
+    walk,
+)
+from dbt_trickle.tree.render import join_word, looked_up
 
 
 @dataclass(frozen=True)
@@ -26,13 +44,14 @@ class Block:
     group: tuple[str, ...] = ()
     having: tuple[str, ...] = ()
     grouped: bool = False
+    over: bool = False  # whether a value is one over a window, which nothing but the select list may name
 
     def of(self, value: Expr) -> str:
         return verbatim.replaced(value.sql, {name: self.values[name] for name in value.columns})
 
     @property
     def tables_only(self) -> bool:
-        return not self.where and not self.grouped
+        return not (self.where or self.grouped or self.over)
 
 
 @dataclass(frozen=True)
@@ -67,6 +86,8 @@ def _(tree: Scan, writer: Writer) -> Block:
 @_block.register
 def _(tree: Filter, writer: Writer) -> Block:
     below = _block(tree.child, writer)
+    if below.over:
+        below = _subquery(below, tree.child, writer)
     condition = below.of(tree.condition)
     if below.grouped:
         return replace(below, having=(*below.having, condition))
@@ -74,12 +95,37 @@ def _(tree: Filter, writer: Writer) -> Block:
 
 
 @_block.register
-def _(tree: InnerJoin, writer: Writer) -> Block:
+def _(tree: SemiJoin, writer: Writer) -> Block:
+    if tree.predicate is None:
+        return _join(tree, writer)
+    left, right = _block(tree.left, writer), _block(tree.right, writer)
+    if left.grouped or left.over:
+        left = _subquery(left, tree.left, writer)
+    outside, mine, others = tree.predicate.correlated, tree.predicate.mine, tree.predicate.others
+    if right.over or (right.grouped and outside is not None):
+        right = _subquery(right, tree.right, writer)
+    both = Block({**left.values, **right.values}, "")
+    if outside is not None:
+        right = replace(right, where=(*right.where, both.of(outside)))
+    shown = {f"v{i}": right.of(each) for i, each in enumerate(others)} or {"one": "1"}
+    text = f"(\n{_select(right, shown)}\n)"
+    denied = "NOT " if tree.anti else ""
+    if mine:
+        values = ", ".join(left.of(each) for each in mine)
+        text = f"{values if len(mine) == 1 else f'({values})'} {denied}IN {text}"
+    else:
+        text = f"{denied}EXISTS {text}"
+    return replace(left, where=(*left.where, text))
+
+
+@_block.register(InnerJoin)
+@_block.register(OuterJoin)
+def _join(tree: InnerJoin | OuterJoin | SemiJoin, writer: Writer) -> Block:
     left, right = _as_table(tree.left, writer), _as_table(tree.right, writer, alone=True)
     both = Block({**left.values, **right.values}, "")
-    if tree.condition is None:
-        return replace(both, source=f"{left.source}\nCROSS JOIN {right.source}")
-    return replace(both, source=f"{left.source}\nJOIN {right.source} ON {both.of(tree.condition)}")
+    on = f" ON {both.of(tree.condition)}" if tree.condition is not None else ""
+    shown = left.values if isinstance(tree, SemiJoin) else both.values
+    return Block(shown, f"{left.source}\n{join_word(tree)} {right.source}{on}")
 
 
 @_block.register
@@ -87,7 +133,34 @@ def _(tree: UnionAll, writer: Writer) -> Block:
     return _union("UNION ALL", tree, writer)
 
 
-def _union(word: str, tree: UnionAll, writer: Writer) -> Block:
+@_block.register
+def _(tree: SetOperation, writer: Writer) -> Block:
+    return _union(tree.word, tree, writer)
+
+
+@_block.register
+def _(tree: Generate, writer: Writer) -> Block:
+    below = _as_table(tree.child, writer)
+    alias, labels = quote(next(writer.aliases)), _labels(tree.names)
+    view = f"LATERAL VIEW {'OUTER ' if tree.outer else ''}{below.of(tree.call)} {alias}"
+    values = {name: f"{alias}.{quote(label)}" for name, label in zip(tree.names, labels, strict=True)}
+    return Block({**below.values, **values}, f"{below.source}\n{view} AS {', '.join(map(quote, labels))}")
+
+
+@_block.register
+def _(tree: Lookup, writer: Writer) -> Block:
+    below, found = _block(tree.child, writer), _block(tree.query, writer)
+    if found.grouped or found.over:
+        found = _subquery(found, tree.query, writer)
+    if tree.condition is not None:
+        both = Block({**below.values, **found.values}, "")
+        found = replace(found, where=(*found.where, both.of(tree.condition)))
+    value = found.of(Expr(looked_up(tree), frozenset(tree.query.columns)))
+    text = f"(\n{_select(found, {tree.item.name: value})}\n)"
+    return replace(below, values={**below.values, tree.item.name: text})
+
+
+def _union(word: str, tree: UnionAll | SetOperation, writer: Writer) -> Block:
     """Its columns are called as the query calls them: Spark does not remove an alias of a column of a union."""
     labels = _labels(tree.columns)
     branches = (_projected(each, writer, labels) for each in (tree.left, tree.right))
@@ -106,16 +179,28 @@ def _(tree: Aggregate, writer: Writer) -> Block:
         # Of UNIONs in one another Spark makes one, of groups of groups it does not.
         return _union("UNION", tree.child, writer)
     below = _block(tree.child, writer)
-    if below.grouped:
+    if below.grouped or below.over:
         below = _subquery(below, tree.child, writer)
     keys = {key.name: below.of(key.value) for key in tree.keys}
-    calls = {
-        call.name: f"{call.function}({'*' if call.argument is None else below.of(call.argument)})"
-        for call in tree.calls
-    }
+    calls = {call.name: below.of(call.value) for call in tree.calls}
     values = {**{name: verbatim.atomic(value) for name, value in keys.items()}, **calls}
     block = replace(below, values=values, group=tuple(keys.values()), grouped=True)
     return block if writer.merged else _subquery(block, tree, writer)
+
+
+@_block.register
+def _(tree: Window, writer: Writer) -> Block:
+    below = _block(tree.child, writer)
+    read = frozenset().union(*(each.columns for each in (*tree.partition, *(call.value for call in tree.calls))))
+    if below.over and not read <= _plain(tree.child):
+        below = _subquery(below, tree.child, writer)
+    calls = {call.name: below.of(call.value) for call in tree.calls}
+    return replace(below, values={**below.values, **calls}, over=True)
+
+
+def _plain(tree: Operator) -> frozenset[str]:
+    """The columns that no window has made."""
+    return _plain(tree.child) if isinstance(tree, Window) else frozenset(tree.columns)
 
 
 @_block.register
@@ -137,13 +222,16 @@ def _projected(tree: Project, writer: Writer, labels: tuple[str, ...] = ()) -> s
 def _as_table(tree: Operator, writer: Writer, alone: bool = False) -> Block:
     """Something that can stand beside JOIN."""
     block = _block(tree, writer)
-    if not block.tables_only or (alone and isinstance(tree, InnerJoin)):
+    if not block.tables_only or (alone and isinstance(tree, (InnerJoin, OuterJoin, SemiJoin))):
         return _subquery(block, tree, writer)
     return block
 
 
 def _subquery(block: Block, tree: Operator, writer: Writer) -> Block:
-    return _named(_select(block, {name: block.values[name] for name in tree.columns}), tree.columns, writer)
+    """What is computed over a window passes columns on under the names they have, or Spark makes others of them."""
+    labels = _labels(tree.columns) if block.over else tree.columns
+    chosen = {label: block.values[name] for label, name in zip(labels, tree.columns, strict=True)}
+    return _named(_select(block, chosen), tree.columns, writer, labels)
 
 
 def _named(select: str, columns: tuple[str, ...], writer: Writer, labels: tuple[str, ...] = ()) -> Block:
@@ -153,13 +241,18 @@ def _named(select: str, columns: tuple[str, ...], writer: Writer, labels: tuple[
 
 
 def _select(block: Block, chosen: Mapping[str, str]) -> str:
-    text = "SELECT " + ", ".join(f"{value} AS {quote(name)}" for name, value in chosen.items())
+    text = "SELECT " + ", ".join(_called(value, name, block.over) for name, value in chosen.items())
     text += f"\nFROM {block.source}"
     for word, conditions in (("WHERE", block.where), ("GROUP BY", block.group), ("HAVING", block.having)):
         if conditions:
             joined = ", ".join(conditions) if word == "GROUP BY" else _all_of(conditions)
             text += f"\n{word} {joined}"
     return text
+
+
+def _called(value: str, name: str, over: bool) -> str:
+    passed_on = over and value.endswith(f".{quote(name)}") and len(Verbatim().tokenize(value)) == len("a.b")
+    return value if passed_on else f"{value} AS {quote(name)}"
 
 
 def _all_of(conditions: tuple[str, ...]) -> str:

@@ -6,7 +6,32 @@ name their fields after the columns they are given (ours have other names in the
 
 from __future__ import annotations
 
-AGGREGATES = {"count": "count", "sum": "sum", "avg": "avg", "mean": "avg", "min": "min", "max": "max"}
+# Aggregates that give the same value of the same rows, in whatever order they come. sum() and avg() do so by their
+# argument's type.
+_SAME_AGAIN = """any approx_count_distinct bit_and bit_or bit_xor bool_and bool_or count count_if every max median min
+    percentile percentile_cont percentile_disc some"""
+# Those of which Spark itself may give another value where rows come in another order, and sums of doubles.
+_BY_ORDER = """any_value approx_percentile array_agg collect_list collect_set corr covar_pop covar_samp first
+    first_value histogram_numeric kurtosis last last_value listagg
+    max_by min_by mode percentile_approx regr_avgx regr_avgy regr_count
+    regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness std stddev stddev_pop stddev_samp string_agg
+    try_avg try_sum var_pop var_samp variance"""
+# Sketches, and what reads them: their bytes depend on the order as well, and a group is read anew in any case.
+_SKETCHES = """approx_top_k approx_top_k_accumulate approx_top_k_combine
+    bitmap_and_agg bitmap_construct_agg bitmap_or_agg
+    count_min_sketch hll_sketch_agg hll_union_agg schema_of_variant_agg"""
+SAME_AGAIN = frozenset(_SAME_AGAIN.split())
+AGGREGATES = {
+    **{name: name for name in f"sum avg {_SAME_AGAIN} {_BY_ORDER} {_SKETCHES}".split()},
+    "mean": "avg",
+}
+GENERATORS = frozenset("explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split())
+# Over a window only. Ranks are the same for rows that ORDER BY takes for equal.
+RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+POSITIONS = frozenset({"row_number", "ntile", "lag", "lead", "nth_value"})
+OVER_WINDOWS = RANKS | POSITIONS | frozenset(AGGREGATES)
+# Made of the groups themselves.
+OF_GROUPING_SETS = frozenset({"grouping", "grouping_id"})
 
 _STRINGS = """ascii base64 bin bit_length btrim char char_length character_length chr concat concat_ws contains decode
     elt encode endswith find_in_set format_number format_string hex initcap instr lcase left len length levenshtein

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.algebra import Aggregate, Call, Item, Operator
-from dbt_trickle.tree.expressions import bound, column, columns, expr, has_aggregate, is_aggregate, rebuilt, within
+from dbt_trickle.tree.binding import Resolve, bound
+from dbt_trickle.tree.calls import aggregate_of, call_of, has_aggregate, is_aggregate
+from dbt_trickle.tree.expressions import column, columns, expr, rebuilt, within
 from dbt_trickle.tree.scope import Names, Scope, spelling
 from dbt_trickle.tree.unsupported import not_yet, unsupported
 
@@ -32,6 +34,7 @@ class Grouped:
     prefix: str
     keys: dict[str, Item] = field(default_factory=dict)  # by their text
     calls: dict[str, Call] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()  # columns that are not the rows' below
 
     def add_key(self, value: exp.Expr, alias: str | None) -> None:
         text = verbatim.printed(value)
@@ -52,21 +55,23 @@ class Grouped:
             return column(self.keys[text].name)
         if is_aggregate(value):
             return column(self._call(text, value, alias))
+        if isinstance(value, exp.Column) and value.name in self.given:
+            return value.copy()
         if isinstance(value, exp.Column):
             raise unsupported(f"{text} is neither grouped by nor aggregated, as it is written", value)
         return rebuilt(value, self.above)
 
     def _call(self, text: str, value: exp.Expr, alias: str | None) -> str:
         if text not in self.calls:
-            function = value.name
-            argument = value.expressions[0]
+            function = aggregate_of(value).name
             name = self.names.numbered(function) if alias is None else self.names.fresh(self.prefix + alias)
-            self.calls[text] = Call(name, function, None if isinstance(argument, exp.Star) else expr(argument))
+            self.calls[text] = call_of(name, value)
         return self.calls[text].name
 
     def operator(self, child: Operator) -> Aggregate:
         if not self.keys and not self.calls:
-            self.calls[""] = Call(self.names.numbered("count"), "count")  # one row, of whatever
+            rows = exp.Anonymous(this="count", expressions=[exp.Star()])  # one row, of whatever
+            self.calls[""] = call_of(self.names.numbered("count"), rows)
         return Aggregate(child, tuple(self.keys.values()), tuple(self.calls.values()))
 
 
@@ -114,7 +119,9 @@ def _key(node: exp.Expr, scope: Scope, outputs: Sequence[Output]) -> exp.Expr:
     return bound(node, resolve)
 
 
-def having(grouped: Grouped, condition: exp.Expr, scope: Scope, outputs: Sequence[Output]) -> exp.Expr:
+def having(
+    grouped: Grouped, condition: exp.Expr, scope: Scope, outputs: Sequence[Output], given: Callable[[Resolve], Resolve]
+) -> exp.Expr:
     def resolve(parts: tuple[str, ...], where: exp.Expr, inside: bool) -> exp.Expr:
         found = scope.find(parts, where)
         if found is None:
@@ -128,7 +135,7 @@ def having(grouped: Grouped, condition: exp.Expr, scope: Scope, outputs: Sequenc
             raise unsupported(f"{'.'.join(parts)} in HAVING is a column and an alias", where)
         return mine
 
-    return grouped.above(bound(condition, resolve, aggregates=True))
+    return grouped.above(bound(condition, given(resolve), aggregates=True))
 
 
 def named(parts: tuple[str, ...], outputs: Sequence[Output], where: exp.Expr) -> exp.Expr:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dbt_trickle.names import RESERVED_PREFIX, quote
-from dbt_trickle.tree.algebra import Aggregate, Filter, Project
+from dbt_trickle.tree.algebra import Aggregate, Expr, Filter, Project, Window
 
 ROW_ID = f"{RESERVED_PREFIX}row_id"
 
@@ -34,10 +34,9 @@ def identity(root: Project, declared: Sequence[int] = ()) -> Identity:
         return Identity(tuple(declared), "its primary_key", is_declared=True)
     found = grouped(root)
     if found is not None:
-        shown = {item.value.sql: position for position, item in enumerate(root.items)}
-        keys = [shown.get(quote(key.name)) for key in found.keys]
-        if all(position is not None for position in keys):
-            return Identity(tuple(p for p in keys if p is not None), "its groups", by_groups=True)
+        keys = shown_at(root, [Expr(quote(key.name)) for key in found.keys])
+        if keys is not None:
+            return Identity(keys, "its groups", by_groups=True)
     return Identity(None, "no key is known: its rows are compared as a whole")
 
 
@@ -47,6 +46,21 @@ def grouped(root: Project) -> Aggregate | None:
     while isinstance(below, Filter):
         below = below.child
     return below if isinstance(below, Aggregate) else None
+
+
+def partitioned(root: Project) -> Window | None:
+    """The window over whose partitions the output's rows are computed, where all that makes these is shown."""
+    below = root.child
+    while isinstance(below, Filter):
+        below = below.child
+    return below if isinstance(below, Window) and shown_at(root, below.partition) else None
+
+
+def shown_at(root: Project, values: Sequence[Expr]) -> tuple[int, ...] | None:
+    """The positions of these among the output's columns, if all are there."""
+    shown = {item.value.sql: position for position, item in enumerate(root.items)}
+    found = [shown.get(value.sql) for value in values]
+    return tuple(each for each in found if each is not None) if None not in found else None
 
 
 def row_id(columns: Iterable[str]) -> str:

@@ -19,8 +19,14 @@ _NAMED_ID = re.compile(r"[\w.]*(#\d+L?)")
 _ID = re.compile(r"#(\d+)(L?)")
 _RENAMED = re.compile(r"(?<=[\[ ])#(\d+)L? AS #(\d+)L?(?=[,\]])")
 _HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
+_ALIAS_OF_GENERATOR = re.compile(r"^(Generate .*, (?:true|false)), \w+, (?=\[)", re.DOTALL)
+# The positions of its child's columns that nobody above reads, and the columns that it makes.
+_GENERATED = re.compile(r"Generate .*?(?:, \[([\d, ]*)\])?, (?:true|false), (\[[^\[\]]*\])", re.DOTALL)
 _CROSS = re.compile(r"^Join Cross\b")  # with a condition, or without one: the same as Inner
 _PLAIN = re.compile(r"Project \[[#\dL, ]*\]")
+_OF_BOTH = ("Join Inner", "Join LeftOuter", "Join RightOuter", "Join FullOuter")
+_OF_THE_LEFT = ("Join LeftSemi", "Join LeftAnti")
+_PASS_ON = ("Filter", "Window", "WindowGroupLimit")  # their child's columns, in that order
 _CTE = re.compile(r"\b(CTERelation(?:Def|Ref)) (\d+)")
 
 
@@ -42,7 +48,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 def normalized(plan: str) -> Node:
     tree = _parsed([line.rstrip() for line in plan.strip("\n").splitlines()])
-    tree = _changed(tree, lambda text: _CROSS.sub("Join Inner", _HINT.sub("", text)))
+    tree = _changed(tree, lambda text: _ALIAS_OF_GENERATOR.sub(r"\1, ", _CROSS.sub("Join Inner", _HINT.sub("", text))))
     return _numbered(_without_idle_projects(_without_renaming(_without_names(tree))))
 
 
@@ -139,11 +145,24 @@ def _output(node: Node) -> list[str] | None:
             return _made(listed)
         case "Filter":
             return _output(node.children[0])
-        case "Join" if node.text.startswith("Join Inner"):
+        case "Generate":
+            return _generated(node)
+        case "Join" if node.text.startswith(_OF_THE_LEFT):
+            return _output(node.children[0])
+        case "Join" if node.text.startswith(_OF_BOTH):
             left, right = (_output(child) for child in node.children)
             return None if left is None or right is None else left + right
         case _:
             return None
+
+
+def _generated(node: Node) -> list[str] | None:
+    found, below = _GENERATED.fullmatch(node.text), _output(node.children[0])
+    made = _made(found.group(2)) if found is not None else None
+    if found is None or below is None or made is None:
+        return None
+    unread = {int(each) for each in (found.group(1) or "").split(",") if each.strip()}
+    return [each for at, each in enumerate(below) if at not in unread] + made
 
 
 def _made(listed: str) -> list[str] | None:
@@ -176,8 +195,8 @@ def _numbered(tree: Node) -> Node:
         if not ordered and _PLAIN.fullmatch(text):
             text = f"Project [{', '.join(sorted(text[9:-1].split(', ')))}]"
         # Where a list above names the columns, their order below it is nobody's.
-        below = {"Project": False, "Aggregate": False, "Filter": ordered}.get(node.kind, True)
-        below = ordered if node.text.startswith("Join Inner") else below
+        passes = node.kind in _PASS_ON or node.text.startswith((*_OF_BOTH, *_OF_THE_LEFT))
+        below = ordered if passes else node.kind not in ("Project", "Aggregate")
         return Node(text, tuple(numbered(child, below) for child in node.children))
 
     return numbered(tree, True)

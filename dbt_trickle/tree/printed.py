@@ -7,8 +7,23 @@ from textwrap import indent
 
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
-from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Item, Operator, Project, Scan, UnionAll
-from dbt_trickle.tree.render import call_sql
+from dbt_trickle.tree.algebra import (
+    Aggregate,
+    Filter,
+    Generate,
+    InnerJoin,
+    Item,
+    Lookup,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    UnionAll,
+    Window,
+)
+from dbt_trickle.tree.render import looked_up
 
 
 def printed(tree: Operator) -> str:
@@ -41,15 +56,47 @@ def _(operator: InnerJoin) -> str:
 
 
 @line.register
+def _(operator: OuterJoin) -> str:
+    return f"{operator.kind.capitalize()}Join {operator.condition.sql}"
+
+
+@line.register
+def _(operator: SemiJoin) -> str:
+    return f"{'AntiJoin' if operator.anti else 'SemiJoin'} {operator.condition.sql}"
+
+
+@line.register
 def _(operator: UnionAll) -> str:
     return "UnionAll"
 
 
 @line.register
 def _(operator: Aggregate) -> str:
-    calls = [f"{call.name} := {call_sql(call)}" for call in operator.calls]
+    calls = [f"{call.name} := {call.value.sql}" for call in operator.calls]
     by = [f"by {', '.join(map(_item, operator.keys))}"] if operator.keys else []
     return f"Aggregate {' | '.join([*([', '.join(calls)] if calls else []), *by])}"
+
+
+@line.register
+def _(operator: SetOperation) -> str:
+    return operator.word.title().replace(" ", "")
+
+
+@line.register
+def _(operator: Generate) -> str:
+    return f"Generate {', '.join(operator.names)} := {'outer ' if operator.outer else ''}{operator.call.sql}"
+
+
+@line.register
+def _(operator: Lookup) -> str:
+    on = f" where {operator.condition.sql}" if operator.condition is not None else ""
+    return f"Lookup {operator.item.name} := {looked_up(operator)}{on}"
+
+
+@line.register
+def _(operator: Window) -> str:
+    calls = ", ".join(f"{call.name} := {call.value.sql}" for call in operator.calls)
+    return f"Window {calls} | by {', '.join(each.sql for each in operator.partition)}"
 
 
 def _item(item: Item) -> str:

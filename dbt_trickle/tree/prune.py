@@ -6,7 +6,21 @@ from dataclasses import replace
 from functools import singledispatch
 
 from dbt_trickle.errors import TrickleBug
-from dbt_trickle.tree.algebra import Aggregate, Filter, InnerJoin, Operator, Project, Scan, UnionAll
+from dbt_trickle.tree.algebra import (
+    Aggregate,
+    Filter,
+    Generate,
+    InnerJoin,
+    Lookup,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    UnionAll,
+    Window,
+)
 
 _NESTED = ("array", "map", "struct", "variant")
 
@@ -34,8 +48,10 @@ def _(operator: Filter, needed: frozenset[str]) -> Operator:
     return replace(operator, child=_prune(operator.child, needed | operator.condition.columns))
 
 
-@_prune.register
-def _(operator: InnerJoin, needed: frozenset[str]) -> Operator:
+@_prune.register(InnerJoin)
+@_prune.register(OuterJoin)
+@_prune.register(SemiJoin)
+def _(operator: InnerJoin | OuterJoin | SemiJoin, needed: frozenset[str]) -> Operator:
     if operator.condition is not None:
         needed |= operator.condition.columns
     return replace(operator, left=_prune(operator.left, needed), right=_prune(operator.right, needed))
@@ -57,6 +73,27 @@ def _(operator: UnionAll, needed: frozenset[str]) -> Operator:
     return UnionAll(_branch(operator.left, kept), _branch(operator.right, kept))
 
 
+@_prune.register
+def _(operator: SetOperation, needed: frozenset[str]) -> Operator:
+    """Which rows both have is told by all their columns."""
+    every = tuple(range(len(operator.columns)))
+    return replace(operator, left=_branch(operator.left, every), right=_branch(operator.right, every))
+
+
+@_prune.register
+def _(operator: Generate, needed: frozenset[str]) -> Operator:
+    return replace(operator, child=_prune(operator.child, needed.difference(operator.names) | operator.call.columns))
+
+
+@_prune.register
+def _(operator: Lookup, needed: frozenset[str]) -> Operator:
+    # Also one that nobody reads: its source is one of the query's, and moves.
+    joined = operator.condition.columns if operator.condition is not None else frozenset()
+    read = frozenset().union(*(call.value.columns for call in operator.calls))
+    child = _prune(operator.child, needed - {operator.item.name} | joined)
+    return replace(operator, child=child, query=_prune(operator.query, joined | read))
+
+
 def _branch(branch: Project, kept: tuple[int, ...]) -> Project:
     shown = replace(branch, items=tuple(branch.items[i] for i in kept))
     return replace(shown, child=_prune(shown.child, _read_by(shown)))
@@ -68,8 +105,18 @@ def _(operator: Aggregate, needed: frozenset[str]) -> Operator:
     if not operator.keys and not calls:
         calls = operator.calls[:1]
     read = [key.value.columns for key in operator.keys]
-    read += [call.argument.columns for call in calls if call.argument is not None]
+    read += [call.value.columns for call in calls]
     return replace(operator, calls=calls, child=_prune(operator.child, frozenset().union(*read)))
+
+
+@_prune.register
+def _(operator: Window, needed: frozenset[str]) -> Operator:
+    calls = tuple(call for call in operator.calls if call.name in needed)
+    if not calls:
+        return _prune(operator.child, needed)
+    read = [each.columns for each in (*operator.partition, *(call.value for call in calls))]
+    below = needed.difference(call.name for call in operator.calls).union(*read)
+    return replace(operator, calls=calls, child=_prune(operator.child, below))
 
 
 def _read_by(project: Project) -> frozenset[str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dbt_trickle.tree.algebra import Field, Filter, InnerJoin, Operator, Scan
-from dbt_trickle.tree.expressions import bound, column, expr
+from dbt_trickle.tree.algebra import Field, Operator, Scan
+from dbt_trickle.tree.joining import Part, joined, only
 from dbt_trickle.tree.scope import Names, Scope, Visible, spelling
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
 
@@ -21,7 +21,6 @@ class Schema:
     columns: tuple[tuple[str, str], ...]
 
 
-Part = tuple[Operator, Scope]  # of a FROM clause
 Result = tuple[Operator, tuple[tuple[str, str], ...]]  # columns: (what the query calls it, its name in the tree)
 
 
@@ -60,29 +59,15 @@ def _joins(first: Part, joins: Sequence[exp.Join] | None, place: Place) -> Part:
     """From left to right: a comma binds as much as JOIN does, unlike in the standard, so that ON sees all before it."""
     part = first
     for join in joins or ():
-        part = _joined(join, part, _relation(join.this, place))
+        part = joined(join, part, _relation(join.this, place), place.names)
     return part
-
-
-def filtered(tree: Operator, scope: Scope, where: exp.Where | None) -> Operator:
-    return tree if where is None else Filter(tree, expr(bound(where.this, by_name(scope))))
-
-
-def by_name(scope: Scope) -> Callable[[tuple[str, ...], exp.Expr, bool], exp.Expr]:
-    def resolve(parts: tuple[str, ...], where: exp.Expr, inside: bool) -> exp.Expr:
-        found = scope.find(parts, where)
-        if found is None:
-            raise unsupported(f"the name {'.'.join(parts)} is not known", where)
-        return column(*found, where)
-
-    return resolve
 
 
 def _relation(node: exp.Expr, place: Place) -> Part:
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
         if len(node.parts) > 1:
             raise unsupported(f"the relation {'.'.join(part.name for part in node.parts)} is not known", node)
-        _only(node, "this", "alias")
+        only(node, "this", "alias")
         name = spelling(node.name)
         if name in place.ctes:
             cte, outside = place.ctes[name]
@@ -93,12 +78,12 @@ def _relation(node: exp.Expr, place: Place) -> Part:
             return _scan(node, place.sources[name], place.names)
         raise unsupported(f"the relation {node.name} is not known", node)
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and not node.alias:
-        _only(node, "this")  # joins in parentheses: what is in them stays visible
+        only(node, "this")  # joins in parentheses: what is in them stays visible
         first = node.this.copy()
         joins = first.args.pop("joins", None)
         return _joins(_relation(first, place), joins, place)
     if isinstance(node, exp.Subquery) and isinstance(unwrapped(node.this), (exp.Select, exp.SetOperation)):
-        _only(node, "this", "alias")
+        only(node, "this", "alias")
         tree, columns = place.query(node.this, place, node.alias)
         return tree, _scope(columns, (node.alias,) if node.alias else (), node)
     raise _unsupported_relation(node)
@@ -135,57 +120,11 @@ def _renamed(columns: tuple[tuple[str, str], ...], alias: exp.TableAlias | None)
     return tuple((name.name, column) for name, (_, column) in zip(given, columns, strict=True))
 
 
-def _joined(join: exp.Join, left: Part, right: Part) -> Part:
-    method, side, kind = (str(join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
-    if side or kind not in ("", "INNER", "CROSS") or method not in ("", "NATURAL"):
-        raise not_yet(" ".join(filter(None, (method, side, kind, "JOIN"))), join)
-    _only(join, "this", "method", "kind", "on", "using", "hint")
-    if method == "NATURAL":
-        theirs = {spelling(each.name) for each in right[1].columns}
-        shared = [each.name for each in left[1].columns if spelling(each.name) in theirs]
-        return _using(shared, join, left, right)
-    if join.args.get("using"):
-        return _using([each.name for each in join.args["using"]], join, left, right)
-    scope = left[1].beside(right[1])
-    on = join.args.get("on")
-    if on is None or (isinstance(on, exp.Boolean) and on.this):
-        return InnerJoin(left[0], right[0]), scope
-    return InnerJoin(left[0], right[0], expr(bound(on, by_name(scope)))), scope
-
-
-def _using(keys: Sequence[str], join: exp.Join, left: Part, right: Part) -> Part:
-    """The keys come first, once, as the left side has them."""
-    pairs = [(left[1].only(key, join), right[1].only(key, join)) for key in keys]
-    equal: list[exp.Expr] = [exp.EQ(this=column(mine.column), expression=column(other.column)) for mine, other in pairs]
-    condition = expr(exp.and_(*equal, wrap=False, copy=False)) if equal else None
-    mine, others = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
-    rest = tuple(each for each in left[1].columns if each not in mine)
-    rest += tuple(each for each in right[1].columns if each not in others)
-    scope = Scope(mine + rest, left[1].hidden + right[1].hidden + others)
-    return InnerJoin(left[0], right[0], condition), scope
-
-
-_CLAUSES = {
-    "version": "time travel",
-    "when": "time travel",
-    "sample": "TABLESAMPLE",
-    "pivots": "PIVOT or UNPIVOT",
-    "laterals": "LATERAL VIEW",
-    "joins": "a join in parentheses",
-    "limit": "LIMIT",
-    "order": "ORDER BY in a subquery",
-}
 _RELATIONS: dict[type[exp.Expr], str] = {
     exp.Lateral: "LATERAL",
     exp.Values: "VALUES",
     exp.SetOperation: "UNION, INTERSECT or EXCEPT",
 }
-
-
-def _only(node: exp.Expr, *known: str) -> None:
-    for key, value in node.args.items():
-        if value and key not in known:
-            raise not_yet(_CLAUSES.get(key, key), node)
 
 
 def _unsupported_relation(node: exp.Expr) -> Unsupported:

@@ -6,8 +6,25 @@ from collections.abc import Iterable, Mapping
 from functools import singledispatch
 
 from dbt_trickle.errors import TrickleBug
-from dbt_trickle.names import quote
-from dbt_trickle.tree.algebra import Aggregate, Call, Filter, InnerJoin, Item, Operator, Project, Scan, UnionAll
+from dbt_trickle.names import RESERVED_PREFIX, quote
+from dbt_trickle.sql import verbatim
+from dbt_trickle.tree.algebra import (
+    Aggregate,
+    Call,
+    Filter,
+    Generate,
+    InnerJoin,
+    Item,
+    Lookup,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    SemiJoin,
+    SetOperation,
+    UnionAll,
+    Window,
+)
 
 
 def state(tree: Operator, at: Mapping[str, str]) -> str:
@@ -37,23 +54,67 @@ def _(tree: Project, at: Mapping[str, str]) -> list[str]:
     return [_select(map(_item, tree.items)), "FROM (", *_below(tree.child, at), ")"]
 
 
-@_lines.register
-def _(tree: InnerJoin, at: Mapping[str, str]) -> list[str]:
-    join = ") CROSS JOIN (" if tree.condition is None else ") INNER JOIN ("
-    end = ")" if tree.condition is None else f") ON {tree.condition.sql}"
+@_lines.register(InnerJoin)
+@_lines.register(OuterJoin)
+@_lines.register(SemiJoin)
+def _(tree: InnerJoin | OuterJoin | SemiJoin, at: Mapping[str, str]) -> list[str]:
     head = [_select(map(quote, tree.columns)), "FROM ("]
-    return [*head, *_below(tree.left, at), join, *_below(tree.right, at), end]
+    end = ")" if tree.condition is None else f") ON {tree.condition.sql}"
+    return [*head, *_below(tree.left, at), f") {join_word(tree)} (", *_below(tree.right, at), end]
+
+
+def join_word(tree: InnerJoin | OuterJoin | SemiJoin) -> str:
+    match tree:
+        case InnerJoin():
+            return "CROSS JOIN" if tree.condition is None else "INNER JOIN"
+        case OuterJoin():
+            return f"{tree.kind} JOIN"
+        case SemiJoin():
+            return "LEFT ANTI JOIN" if tree.anti else "LEFT SEMI JOIN"
+
+
+@_lines.register(UnionAll)
+@_lines.register(SetOperation)
+def _(tree: UnionAll | SetOperation, at: Mapping[str, str]) -> list[str]:
+    word = tree.word if isinstance(tree, SetOperation) else "UNION ALL"
+    head = f"{_select(map(quote, tree.columns))} FROM ("
+    return [head, *_below(tree.left, at), f"  {word}", *_below(tree.right, at), ")"]
 
 
 @_lines.register
-def _(tree: UnionAll, at: Mapping[str, str]) -> list[str]:
-    return [
-        f"{_select(map(quote, tree.columns))} FROM (",
-        *_below(tree.left, at),
-        "  UNION ALL",
-        *_below(tree.right, at),
-        ")",
-    ]
+def _(tree: Generate, at: Mapping[str, str]) -> list[str]:
+    chosen, view = generated(tree)
+    return [f"SELECT {chosen}", "FROM (", *_below(tree.child, at), f") {view}"]
+
+
+def generated(tree: Generate) -> tuple[str, str]:
+    """The select list over a LATERAL VIEW, and that: a name with a dot in it is another one there."""
+    made = [quote(f"{RESERVED_PREFIX}made_{i}") for i in range(len(tree.names))]
+    chosen = [*map(quote, tree.child.columns), *(f"{m} AS {quote(n)}" for m, n in zip(made, tree.names, strict=True))]
+    outer, alias = "OUTER " if tree.outer else "", quote(f"{RESERVED_PREFIX}generated")
+    return ", ".join(chosen), f"LATERAL VIEW {outer}{tree.call.sql} {alias} AS {', '.join(made)}"
+
+
+@_lines.register
+def _(tree: Lookup, at: Mapping[str, str]) -> list[str]:
+    head = f"{_select(map(quote, tree.child.columns))}, ("
+    return [head, *_value(tree, at), f") AS {quote(tree.item.name)}", "FROM (", *_below(tree.child, at), ")"]
+
+
+def value_of(tree: Lookup, at: Mapping[str, str]) -> str:
+    """Of a row of its child, with whose columns beside it this is to stand."""
+    return "\n".join(["(", *_value(tree, at), ")"])
+
+
+def _value(tree: Lookup, at: Mapping[str, str]) -> list[str]:
+    where = f" WHERE {tree.condition.sql}" if tree.condition is not None else ""
+    return [f"  SELECT {looked_up(tree)} FROM (", *(f"  {line}" for line in _below(tree.query, at)), f"  ){where}"]
+
+
+def looked_up(tree: Lookup) -> str:
+    """The value over the subquery's rows."""
+    calls = {call.name: verbatim.atomic(call.value.sql) for call in tree.calls}
+    return verbatim.replaced(tree.item.value.sql, calls)
 
 
 @_lines.register
@@ -64,8 +125,10 @@ def _(tree: Aggregate, at: Mapping[str, str]) -> list[str]:
     return [head, "FROM (", *_below(tree.child, at), f"){keys}"]
 
 
-def call_sql(call: Call) -> str:
-    return f"{call.function}({'*' if call.argument is None else call.argument.sql})"
+@_lines.register
+def _(tree: Window, at: Mapping[str, str]) -> list[str]:
+    calls = (f"{call.value.sql} AS {quote(call.name)}" for call in tree.calls)
+    return [_select([*map(quote, tree.child.columns), *calls]), "FROM (", *_below(tree.child, at), ")"]
 
 
 def _below(tree: Operator, at: Mapping[str, str]) -> list[str]:
@@ -82,4 +145,4 @@ def _item(item: Item) -> str:
 
 
 def _call(call: Call) -> str:
-    return f"{call_sql(call)} AS {quote(call.name)}"
+    return f"{call.value.sql} AS {quote(call.name)}"

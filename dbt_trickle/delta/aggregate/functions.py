@@ -4,6 +4,8 @@
     count(x)  n                                  n + Σw·[x not NULL]
     sum(x)    s, and n of the x that are not NULL   s + Σw·x, NULL where n is 0
     avg(x)    s, and n                           s / n
+    count_if  n of the x that are true
+    bool_and  n of the x that are false, and n   and bool_or with those that are true
 
 Exact numbers only: a sum of doubles depends on the order of its terms, 1e16 + 1 − 1e16 has lost the 1, and a NaN
 cannot be subtracted. Of such, and of min and max, the touched groups are computed anew.
@@ -15,6 +17,7 @@ import re
 from dataclasses import dataclass
 
 from dbt_trickle.names import literal
+from dbt_trickle.tree.functions import POSITIONS, RANKS, SAME_AGAIN
 
 INTEGERS = frozenset(["tinyint", "smallint", "int", "bigint"])
 _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
@@ -45,6 +48,8 @@ class Rule:
 
 _COUNT_ROWS = Part("BIGINT", "count(*)", "SUM({w})")
 _COUNT = Part("BIGINT", "count({x})", "SUM(CASE WHEN {x} IS NULL THEN 0 ELSE {w} END)")
+_COUNT_TRUE = Part("BIGINT", "count(CASE WHEN {x} THEN 1 END)", "SUM(CASE WHEN {x} THEN {w} ELSE 0 END)")
+_COUNT_FALSE = Part("BIGINT", "count(CASE WHEN NOT {x} THEN 1 END)", "SUM(CASE WHEN NOT {x} THEN {w} ELSE 0 END)")
 
 
 def same_again(function: str, argument_type: str | None) -> bool:
@@ -52,10 +57,11 @@ def same_again(function: str, argument_type: str | None) -> bool:
 
     Spark adds integers for an average as doubles: of BIGINTs that is exact only as long as they are small.
     """
-    if function not in ("sum", "avg"):
-        return True
+    name = function.removesuffix(" distinct")
+    if name not in ("sum", "avg"):
+        return name in SAME_AGAIN | RANKS | POSITIONS
     kind = argument_type or ""
-    return _DECIMAL.fullmatch(kind) is not None or kind in (INTEGERS if function == "sum" else INTEGERS - {"bigint"})
+    return _DECIMAL.fullmatch(kind) is not None or kind in (INTEGERS if name == "sum" else INTEGERS - {"bigint"})
 
 
 def rule(function: str, argument_type: str | None, result_type: str) -> Rule | None:
@@ -65,6 +71,12 @@ def rule(function: str, argument_type: str | None, result_type: str) -> Rule | N
             return Rule((_COUNT_ROWS,), "{0}")
         case "count", _:
             return Rule((_COUNT,), "{0}")
+        case "count_if", _:
+            return Rule((_COUNT_TRUE,), "{0}")
+        case "bool_and" | "every", _:
+            return Rule((_COUNT_FALSE, _COUNT), "CASE WHEN {1} = 0 THEN NULL ELSE {0} = 0 END")
+        case "bool_or" | "some" | "any", _:
+            return Rule((_COUNT_TRUE, _COUNT), "CASE WHEN {1} = 0 THEN NULL ELSE {0} > 0 END")
         case "sum", str(kind) if (summed := _sum(kind)) is not None:
             return Rule(
                 (summed, _COUNT), f"CASE WHEN {{1}} = 0 THEN NULL ELSE CAST({_fits('{0}')} AS {result_type}) END"

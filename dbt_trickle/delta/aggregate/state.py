@@ -15,7 +15,7 @@ from dbt_trickle.delta.context import Delta
 from dbt_trickle.names import RESERVED_PREFIX, literal, quote
 from dbt_trickle.tree.algebra import Aggregate, Call
 from dbt_trickle.tree.identity import ROW_ID, row_id
-from dbt_trickle.tree.render import call_sql, state
+from dbt_trickle.tree.render import state
 
 COUNT = f"{RESERVED_PREFIX}count"
 _W = quote(WEIGHT)
@@ -49,9 +49,9 @@ def stateful(tree: Aggregate, typed: Sequence[Typed]) -> Stateful | str:
     types = {each.name: each for each in typed}
     rules = []
     for call in tree.calls:
-        found = rule(call.function, types[call.name].argument, types[call.name].result)
+        found = rule(call.function, types[call.name].argument, types[call.name].result) if call.of_rows else None
         if found is None:
-            return f"{call_sql(call)} cannot be brought forward from what is stored"
+            return f"{call.value.sql} cannot be brought forward from what is stored"
         rules.append(found)
     return Stateful(tree, tuple(rules))
 
@@ -60,7 +60,7 @@ def loaded(aggregate: Stateful, at: Mapping[str, str]) -> str:
     """The groups with their hidden columns, from the rows."""
     tree = aggregate.tree
     chosen = [f"{key.value.sql} AS {quote(key.name)}" for key in tree.keys]
-    chosen += [f"{call_sql(call)} AS {quote(call.name)}" for call in tree.calls]
+    chosen += [f"{call.value.sql} AS {quote(call.name)}" for call in tree.calls]
     chosen.append(f"count(*) AS {quote(COUNT)}")
     chosen += [
         f"CAST({part.of_rows.format(x=_argument(call))} AS {part.type}) AS {quote(name)}"

@@ -26,6 +26,8 @@ pytestmark = pytest.mark.spark
 OF_FEW = {
     "rows merged by what they hold": "few rows replaced by what they hold",
     "groups brought forward from their stored state": "few groups brought forward from their stored state",
+    "touched groups computed anew": "few touched groups computed anew",
+    "touched partitions computed anew": "few touched partitions computed anew",
 }
 
 

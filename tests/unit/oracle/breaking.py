@@ -17,8 +17,8 @@ from random_cases import cases
 from random_queries import of_one
 from spark_in_duckdb import NO_FIT
 
-from dbt_trickle.delta import rules
 from dbt_trickle.delta.context import Context, Cte, Delta
+from dbt_trickle.delta.rule import rule
 from dbt_trickle.tree.algebra import Operator
 
 # The product's own; and Delta's, where two rows are merged into one, or one is written that does not fit.
@@ -40,9 +40,9 @@ class Broken:
 def last(change: Callable[[str], str]) -> Callable[[Rule], Rule]:
     """A rule whose last CTE says something else."""
 
-    def broken(rule: Rule) -> Rule:
+    def broken(was: Rule) -> Rule:
         def instead(*arguments: Any) -> Delta:
-            *before, end = rule(*arguments).ctes
+            *before, end = was(*arguments).ctes
             return Delta((*before, Cte(end.name, change(end.sql))))
 
         return instead
@@ -50,10 +50,10 @@ def last(change: Callable[[str], str]) -> Callable[[Rule], Rule]:
     return broken
 
 
-def new_twice(rule: Rule) -> Rule:
+def new_twice(was: Rule) -> Rule:
     def instead(tree: Operator, context: Context, *arguments: Any) -> Delta:
         sources = {key: replace(source, old=source.new) for key, source in context.sources.items()}
-        return rule(tree, Context(sources), *arguments)
+        return was(tree, Context(sources), *arguments)
 
     return instead
 
@@ -81,12 +81,12 @@ def broken(this: Broken) -> Iterator[None]:
             yield
             return
         operator, change = this.rule
-        rule = rules._delta.dispatch(operator)
-        rules._delta.register(operator, change(rule))
+        was = rule.dispatch(operator)
+        rule.register(operator, change(was))
         try:
             yield
         finally:
-            rules._delta.register(operator, rule)
+            rule.register(operator, was)
 
 
 def find_out(lake: Lake, this: Broken) -> None:

@@ -117,6 +117,13 @@ class Select:
         shared = [c.sql for c in x.columns if c.sql in theirs and (c.kind == TEXT) == (theirs[c.sql] == TEXT)]
         return f"USING ({self.one(*shared)})" if shared else "ON true"
 
+    def member(self, x: Input, y: Input) -> str:
+        """Up to the subquery's FROM."""
+        mine = self.known(x)
+        other = self.value(y, kinds=NUMBERS if mine.kind in NUMBERS else [TEXT])
+        constant = Value(CONSTANTS[mine.kind][0], mine.kind)
+        return f"{mine.sql} {self.one('IN', 'NOT IN')} (SELECT {(other or constant).sql}"
+
     def keys(self, *inputs: Input) -> str:
         values = [self.known(*inputs) for _ in range(self.draw(st.integers(1, 2)))]
         self.key = tuple(range(len(self.columns), len(self.columns) + len(values)))
@@ -134,14 +141,62 @@ class Select:
     def call(self, *inputs: Input) -> Value:
         """An aggregate; sums of what is not exact are none that the product would maintain."""
         function = self.one("count(*)", "sum", "count", "avg", "sum({0}) + count({0})", "sum", "count", "min", "max")
+        around = self.one("", "", "", "", "DISTINCT ", f" FILTER (WHERE {self._atom(*inputs)})")
+        where = around if around.startswith(" ") and "{" not in function else ""
         if function == "count(*)":
-            return Value(function, INT)
+            return Value(function + where, INT)
         summed = function not in ("count", "min", "max")
         value = self.value(*inputs, kinds=(INT, DEC)) if summed else self.value(*inputs)
         if value is None:
             return Value("count(*)", INT)
         kind = {"count": INT, "avg": REAL}.get(function, value.kind)
-        return Value(function.format(value.sql) if "{" in function else f"{function}({value.sql})", kind)
+        of = f"({'DISTINCT ' if around == 'DISTINCT ' else ''}{value.sql}){where}" if "{" not in function else ""
+        return Value(function.format(value.sql) if "{" in function else f"{function}{of}", kind)
+
+    def over(self, *inputs: Input) -> str:
+        """What does not depend on the order of rows that ORDER BY takes for equal."""
+        by = ", ".join(self.known(*inputs).sql for _ in range(self.draw(st.integers(1, 2))))
+        order = f" ORDER BY {self.known(*inputs).sql}{self.one('', ' DESC')}"
+        if self.one("rank", "aggregate") == "rank":
+            call = Value(f"{self.one('rank', 'dense_rank')}()", INT)
+        else:
+            function = self.one("sum", "count", "min", "max")
+            value = self.value(*inputs, kinds=(INT, DEC)) or Value("1", INT)
+            call = Value(f"{function}({value.sql})", INT if function == "count" else value.kind)
+            order = self.one("", order)
+        return self.show(Value(f"{call.sql} OVER (PARTITION BY {by}{order})", call.kind))
+
+    def numbers(self, x: Input) -> str:
+        """Of one type."""
+        found = [f"CAST({c.sql} AS BIGINT)" for c in (self.known(x, kinds=(INT,)), self.known(x, kinds=(INT,)))]
+        return ", ".join(found[: self.draw(st.integers(1, 2))])
+
+    def value_of(self, x: Input, y: Input) -> Value:
+        """A scalar subquery: over the rows of the other input whose column is equal to one of this, or over all."""
+        function = self.one("count", "sum", "min", "max", "coalesce(max({0}), 0)")
+        value = self.value(y, kinds=(INT,)) or Value("1", INT)
+        call = function.format(value.sql) if "{" in function else f"{function}({value.sql})"
+        mine = self.plain(x)
+        theirs = self.plain(y, kinds=NUMBERS if mine is not None and mine.kind in NUMBERS else [TEXT])
+        joined = f"{theirs.sql} = {mine.sql}" if mine is not None and theirs is not None else "true"
+        where = f"{self.one(joined, joined, 'true')} AND ({self.condition(y)})"
+        return Value(f"(SELECT {call} FROM {y} WHERE {where})", INT)
+
+    def plain(self, x: Input, kinds: Sequence[str] = (INT, TEXT, DEC, REAL)) -> Value | None:
+        found = [Value(f"{x.alias}.{c.sql}", c.kind) for c in x.columns if c.kind in kinds]
+        return found[self.draw(st.integers(0, len(found) - 1))] if found else None
+
+    def looked_up(self, x: Input, y: Input) -> str:
+        return self.show(self.value_of(x, y))
+
+    def compared(self, x: Input, y: Input) -> str:
+        value = self.value(x, kinds=NUMBERS) or Value("1", INT)
+        return f"{value.sql} {self.one('=', '<', '>=')} {self.value_of(x, y).sql}"
+
+    def numbered(self, x: Input) -> str:
+        """By all columns: rows that are still equal are alike."""
+        order = ", ".join(f"{x.alias}.{column.sql}{self.one('', ' DESC')}" for column in x.columns)
+        return f"row_number() OVER (PARTITION BY {x.alias}.{self.one(*(c.sql for c in x.columns))} ORDER BY {order})"
 
     def of_calls(self, *inputs: Input) -> str:
         call = self.call(*inputs)
@@ -153,6 +208,21 @@ OPERATORS: dict[str, Callable[..., str]] = {
     "project": lambda q, x: f"SELECT {q.some(x)} FROM {x}",
     "join": lambda q, x, y: f"SELECT {q.some(x, y)} FROM {x} JOIN {y} ON {q.condition(x, y)}",
     "join using": lambda q, x, y: f"SELECT {q.some(x, y)} FROM {x} JOIN {y} {q.using(x, y)}",
+    "outer join": lambda q, x, y: (
+        f"SELECT {q.some(x, y)} FROM {x} {q.one('LEFT', 'RIGHT', 'FULL OUTER')} JOIN {y} ON {q.condition(x, y)}"
+    ),
+    "outer join using": lambda q, x, y: (
+        f"SELECT {q.some(x, y)} FROM {x} {q.one('LEFT', 'RIGHT', 'FULL')} JOIN {y} {q.using(x, y)}"
+    ),
+    "semi join": lambda q, x, y: (
+        f"SELECT {q.some(x)} FROM {x} LEFT {q.one('SEMI', 'ANTI')} JOIN {y} ON {q.condition(x, y)}"
+    ),
+    "exists": lambda q, x, y: (
+        f"SELECT {q.all(x)} FROM {x} WHERE {q.one('', 'NOT ')}EXISTS (SELECT 1 FROM {y} WHERE {q.condition(x, y)})"
+    ),
+    "in": lambda q, x, y: (
+        f"SELECT {q.all(x)} FROM {x} WHERE ({q.condition(x)}) AND {q.member(x, y)} FROM {y} WHERE {q.condition(y)})"
+    ),
     "cross join": lambda q, x, y: f"SELECT {q.some(x, y)} FROM {x}, {y}",
     "three-way join": lambda q, x, y, z: (
         f"SELECT {q.some(x, y, z)} FROM {x} JOIN {y} ON {q.condition(x, y)} JOIN {z} ON {q.condition(y, z)}"
@@ -168,6 +238,28 @@ OPERATORS: dict[str, Callable[..., str]] = {
     "distinct": lambda q, x: f"SELECT DISTINCT {q.some(x)} FROM {x}",
     "union all": lambda q, x, y: f"SELECT {q.some(x)} FROM {x} UNION ALL SELECT {q.alike(y)} FROM {y}",
     "union": lambda q, x, y: f"SELECT {q.some(x)} FROM {x} UNION SELECT {q.alike(y)} FROM {y}",
+    "intersect": lambda q, x, y: (
+        f"SELECT {q.some(x)} FROM {x} INTERSECT{q.one('', ' ALL')} SELECT {q.alike(y)} FROM {y}"
+    ),
+    "except": lambda q, x, y: f"SELECT {q.some(x)} FROM {x} EXCEPT{q.one('', ' ALL')} SELECT {q.alike(y)} FROM {y}",
+    "generate": lambda q, x: (
+        f"SELECT {q.all(x)}, {q.show(Value('v.g', INT))} FROM {x} LATERAL VIEW explode(array({q.numbers(x)})) v AS g"
+    ),
+    "lookup": lambda q, x, y: f"SELECT {q.all(x)}, {q.looked_up(x, y)} FROM {x}",
+    "lookup in where": lambda q, x, y: f"SELECT {q.some(x)} FROM {x} WHERE {q.compared(x, y)}",
+    "lookup in having": lambda q, x, y: (
+        f"SELECT {q.keys(x)}, {q.calls(x)} FROM {x} GROUP BY {q.by} "
+        f"HAVING count(*) <= (SELECT count(*) FROM {y} WHERE {q.condition(y)})"
+    ),
+    "window": lambda q, x: f"SELECT {q.all(x)}, {q.over(x)} FROM {x}",
+    "windows": lambda q, x: f"SELECT {q.some(x)}, {q.over(x)}, {q.over(x)} FROM {x}",
+    "window over groups": lambda q, x: (
+        f"SELECT {q.keys(x)}, {q.calls(x)}, {q.show(Value('sum(count(*)) OVER (PARTITION BY count(*))', INT))} "
+        f"FROM {x} GROUP BY {q.by}"
+    ),
+    "latest": lambda q, x: (
+        f"SELECT {q.all(p(x, 'q1'))} FROM (SELECT *, {q.numbered(x)} AS n FROM {x}) AS q1 WHERE n = 1"
+    ),
     "whole, having": lambda q, x: f"SELECT {q.calls(x)} FROM {x} HAVING {q.of_calls(x)}",
 }
 

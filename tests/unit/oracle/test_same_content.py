@@ -14,7 +14,7 @@ from random_queries import of_depth
 from sqlglot import exp, parse_one
 
 QUERIES = 40
-JOINS = ("join", "join using", "cross join", "CTE joined to itself")
+JOINS = ("join", "join using", "cross join", "outer join", "CTE joined to itself")
 
 
 @tried(QUERIES)
@@ -57,7 +57,8 @@ def _turned(text: str) -> str:
     query = parse_one(text, dialect="spark")
     for select in query.find_all(exp.Select):
         joins = select.args.get("joins") or []
-        if len(joins) == 1:
+        if len(joins) == 1 and joins[0].kind not in ("SEMI", "ANTI"):
+            joins[0].set("side", {"LEFT": "RIGHT", "RIGHT": "LEFT"}.get(joins[0].side, joins[0].side))
             left, right = select.args["from_"].this, joins[0].this
             kept = left.copy()
             left.replace(right.copy())

@@ -1,0 +1,51 @@
+"""Of the touched groups or partitions: what they give now, less what is stored of them.
+
+What they gave before is not computed again. So it makes no difference if it would come out otherwise, as a sum of
+doubles or a row_number() with ties may: what is stored is what goes.
+"""
+
+from __future__ import annotations
+
+from dbt_trickle.apply.base import named
+from dbt_trickle.apply.shape import Shape
+from dbt_trickle.capture.base import WEIGHT
+from dbt_trickle.delta import rules
+from dbt_trickle.delta.context import Context, Delta, columns_of
+from dbt_trickle.delta.rule import broadcast
+from dbt_trickle.delta.touched import key_name, keys_of, of_touched, touched_keys
+from dbt_trickle.errors import TrickleBug
+from dbt_trickle.formats.delta import at_version
+from dbt_trickle.names import Relation, quote
+from dbt_trickle.tree.algebra import Aggregate, Expr, Window
+from dbt_trickle.tree.identity import shown_at
+
+
+def restated(shape: Shape, keyed: Aggregate | Window, context: Context, storage: Relation, version: int) -> Delta:
+    """`keyed`: all of whose keys the output shows. The output's columns, under the names of the tree's root."""
+    found = keys_of(keyed)
+    small = context.is_small(keyed)
+    below = rules.delta(keyed.child, context)
+    keys = below.then(named("keys"), touched_keys(found, below.name))
+    now = of_touched(shape.tree, keyed, context.new, keys.name, small)
+    pairs = zip(shape.tree.items, shape.columns, strict=True)
+    stored = ", ".join(f"t.{quote(column.stored)} AS {quote(item.name)}" for item, column in pairs)
+    same = " AND ".join(
+        f"t.{quote(shape.columns[position].stored)} <=> {quote(keys.name)}.{quote(key_name(i))}"
+        for i, position in enumerate(_shown(shape, keyed))
+    )
+    weight = quote(WEIGHT)
+    return keys.then(
+        named("restated"),
+        f"SELECT {columns_of(shape.tree)}, CAST(1 AS BIGINT) AS {weight}\nFROM (\n{now}\n)\nUNION ALL\n"
+        f"SELECT {broadcast(quote(keys.name), small)}{stored}, CAST(-1 AS BIGINT) AS {weight}\n"
+        f"FROM {at_version(storage.sql, version)} AS t\nLEFT SEMI JOIN {quote(keys.name)} ON {same}",
+    )
+
+
+def _shown(shape: Shape, keyed: Aggregate | Window) -> tuple[int, ...]:
+    """Where the output has the keys. Above groups they go by their names."""
+    values = keyed.partition if isinstance(keyed, Window) else tuple(Expr(quote(key.name)) for key in keyed.keys)
+    found = shown_at(shape.tree, values)
+    if not found:
+        raise TrickleBug("the keys by which rows are restated are not shown")
+    return found

@@ -1,0 +1,158 @@
+"""Joins: what changed on one side meets the other side as it is, or as it was, but never both times as it is.
+
+    InnerJoin  ΔL ⋈ R_new + L_old ⋈ ΔR        (with R_new twice a pair whose two sides came would count twice)
+    LEFT       ΔL ⟕ R_new + L_old ⋈ ΔR + left rows that lost their last match, or got their first
+    RIGHT      ΔL ⋈ R_new + L_old ⟖ ΔR + right rows that did
+    FULL       ΔL ⟕ R_new + L_old ⟖ ΔR + both
+    SemiJoin   ΔL ⋉ R_new + left rows that got their first match − those that lost their last
+    anti       ΔL ▷ R_new − left rows that got their first match + those that lost their last
+
+A join of several inputs telescopes by itself: each term has the inputs before the changed one old and those
+after it new. Inputs that did not move add no term.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt_trickle.delta.context import Context, Cte, Delta, columns_of
+from dbt_trickle.delta.rule import W, broadcast, rule
+from dbt_trickle.names import RESERVED_PREFIX, quote
+from dbt_trickle.tree.algebra import InnerJoin, Operator, OuterJoin, SemiJoin
+from dbt_trickle.tree.render import state
+
+# Under names that no column has: `d`.`x` in a condition is a field of a column d.
+_CHANGED, _OTHER = f"{RESERVED_PREFIX}changed", f"{RESERVED_PREFIX}other"
+
+
+@dataclass(frozen=True)
+class _Side:
+    """`changes`: the CTE of what changed; none where nothing did."""
+
+    operator: Operator
+    old: str
+    new: str
+    changes: Delta | None
+    small: bool
+
+    @property
+    def columns(self) -> str:
+        return columns_of(self.operator)
+
+    @property
+    def ctes(self) -> tuple[Cte, ...]:
+        return self.changes.ctes if self.changes is not None else ()
+
+
+@rule.register
+def _(tree: InnerJoin, context: Context, name: str, order: tuple[str, ...]) -> Delta:
+    left, right = _sides(tree, context, name, order)
+    terms = _pairs(tree, left, right, ("INNER", "INNER"))
+    return Delta((*left.ctes, *right.ctes, Cte(name, "\nUNION ALL\n".join(terms))))
+
+
+@rule.register
+def _(tree: OuterJoin, context: Context, name: str, order: tuple[str, ...]) -> Delta:
+    left, right = _sides(tree, context, name, order)
+    lefts, rights = tree.kind in ("LEFT", "FULL"), tree.kind in ("RIGHT", "FULL")
+    # In each term the side that changed is on the left.
+    terms = _pairs(tree, left, right, ("LEFT" if lefts else "INNER", "LEFT" if rights else "INNER"))
+    ctes = [*left.ctes, *right.ctes]
+    # Who got a match is not alone any more.
+    if lefts and right.changes is not None:
+        ctes += _turned(f"{name}_left", left, left.old, right, tree.condition.sql)
+        shown = ", ".join([left.columns, *(f"NULL AS {quote(column)}" for column in right.operator.columns)])
+        terms.append(f"SELECT {shown}, -{W} AS {W}\nFROM {quote(ctes[-1].name)}")
+    if rights and left.changes is not None:
+        ctes += _turned(f"{name}_right", right, right.new, left, tree.condition.sql)
+        shown = ", ".join([*(f"NULL AS {quote(column)}" for column in left.operator.columns), right.columns])
+        terms.append(f"SELECT {shown}, -{W} AS {W}\nFROM {quote(ctes[-1].name)}")
+    return Delta((*ctes, Cte(name, "\nUNION ALL\n".join(terms))))
+
+
+@rule.register
+def _(tree: SemiJoin, context: Context, name: str, order: tuple[str, ...]) -> Delta:
+    left, right = _sides(tree, context, name, order)
+    ctes, terms = [*left.ctes, *right.ctes], []
+    if left.changes is not None:
+        near = _near(right, right.new, left.changes.name, tree.condition.sql, left.small)
+        terms.append(
+            f"SELECT {left.columns}, {W}\nFROM {quote(left.changes.name)} AS {_CHANGED}\n"
+            f"{_kept(tree.anti)} (\n{near}\n) AS {_OTHER} ON {tree.condition.sql}"
+        )
+    if right.changes is not None:
+        ctes += _turned(f"{name}_left", left, left.old, right, tree.condition.sql)
+        terms.append(f"SELECT {left.columns}, {'-' if tree.anti else ''}{W} AS {W}\nFROM {quote(ctes[-1].name)}")
+    return Delta((*ctes, Cte(name, "\nUNION ALL\n".join(terms))))
+
+
+def _sides(
+    tree: InnerJoin | OuterJoin | SemiJoin, context: Context, name: str, order: tuple[str, ...]
+) -> tuple[_Side, _Side]:
+    left, right = (
+        _Side(
+            each,
+            state(each, context.old),
+            state(each, context.new),
+            rule(each, context, f"{name}_{number}", order) if context.moved(each) else None,
+            context.is_small(each),
+        )
+        for number, each in enumerate((tree.left, tree.right), start=1)
+    )
+    return left, right
+
+
+def _pairs(tree: InnerJoin | OuterJoin, left: _Side, right: _Side, kinds: tuple[str, str]) -> list[str]:
+    terms = []
+    for changed, other, at, kind in ((left, right, right.new, kinds[0]), (right, left, left.old, kinds[1])):
+        if changed.changes is None:
+            continue
+        on = f"\nON {tree.condition.sql}" if tree.condition is not None else ""
+        if kind != "INNER" and tree.condition is not None:
+            # All rows of the small side stay: it cannot be the one that is sent to every task.
+            at, hint = _near(other, at, changed.changes.name, tree.condition.sql, changed.small), ""
+        else:
+            hint = broadcast(_CHANGED, changed.small)
+        terms.append(
+            f"SELECT {hint}{columns_of(tree)}, {_CHANGED}.{W}\nFROM {quote(changed.changes.name)} AS {_CHANGED}\n"
+            f"{kind if on else 'CROSS'} JOIN (\n{at}\n) AS {_OTHER}{on}"
+        )
+    return terms
+
+
+def _near(side: _Side, rows: str, changed: str, condition: str, small: bool) -> str:
+    """Of a side's rows those that meet a change: all that matter to it, and few where it is small."""
+    if not small:
+        return rows
+    return (
+        f"SELECT {broadcast(_CHANGED, small)}{side.columns}\nFROM (\n{rows}\n) AS {_OTHER}\n"
+        f"{_kept()} {quote(changed)} AS {_CHANGED} ON {condition}"
+    )
+
+
+def _turned(name: str, kept: _Side, rows: str, changed: _Side, condition: str) -> list[Cte]:
+    """Of one side's rows, in one state, those that got their first match (+1) or lost their last (−1)."""
+    if changed.changes is None:
+        return []
+    hint = broadcast(_CHANGED, changed.small)
+    met, was, now = f"{name}_met", f"{name}_was", f"{name}_now"
+    ctes = [
+        Cte(
+            met,
+            f"SELECT {hint}{kept.columns}\nFROM (\n{rows}\n) AS {_OTHER}\n"
+            f"{_kept()} {quote(changed.changes.name)} AS {_CHANGED} ON {condition}",
+        ),
+        Cte(was, _near(changed, changed.old, met, condition, changed.small)),
+        Cte(now, _near(changed, changed.new, met, condition, changed.small)),
+    ]
+    turned = (
+        f"SELECT {kept.columns}, CAST({weight} AS BIGINT) AS {W}\nFROM (\nSELECT {kept.columns}\n"
+        f"FROM {quote(met)} AS {_CHANGED}\n{_kept(True)} {quote(without)} AS {_OTHER} ON {condition}\n) AS {_CHANGED}\n"
+        f"{_kept()} {quote(with_)} AS {_OTHER} ON {condition}"
+        for weight, without, with_ in ((1, was, now), (-1, now, was))
+    )
+    return [*ctes, Cte(name, "\nUNION ALL\n".join(turned))]
+
+
+def _kept(anti: bool = False) -> str:
+    return "LEFT ANTI JOIN" if anti else "LEFT SEMI JOIN"

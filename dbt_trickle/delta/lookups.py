@@ -1,0 +1,52 @@
+"""Values that a subquery gives each row: those of changed rows, and those that are other ones now.
+
+    Lookup  ΔX with its new value + rows of X_old whose value changed (now − before)
+
+Only rows that meet a change of the subquery's rows can have another value; without a condition all do, and those whose
+value is the same as before are left out.
+"""
+
+from __future__ import annotations
+
+from dbt_trickle.delta.context import Context, Cte, Delta, columns_of
+from dbt_trickle.delta.rule import W, broadcast, rule
+from dbt_trickle.names import RESERVED_PREFIX, quote
+from dbt_trickle.tree.algebra import Lookup
+from dbt_trickle.tree.render import state, value_of
+
+_CHANGED, _OTHER, _WAS = (f"{RESERVED_PREFIX}{each}" for each in ("changed", "other", "was"))
+
+
+@rule.register
+def _(tree: Lookup, context: Context, name: str, order: tuple[str, ...]) -> Delta:
+    ctes: list[Cte] = []
+    terms = []
+    columns, now, was = columns_of(tree.child), quote(tree.item.name), quote(_WAS)
+    if context.moved(tree.child):
+        below = rule(tree.child, context, f"{name}_1", order)
+        ctes += below.ctes
+        terms.append(f"SELECT {columns}, {value_of(tree, context.new)} AS {now}, {W}\nFROM {quote(below.name)}")
+    if context.moved(tree.query):
+        changed = rule(tree.query, context, f"{name}_2", order)
+        met, both = f"{name}_met", f"{name}_both"
+        values = f"{value_of(tree, context.old)} AS {was}, {value_of(tree, context.new)} AS {now}"
+        ctes += [
+            *changed.ctes,
+            Cte(met, _met(tree, changed.name, context)),
+            Cte(both, f"SELECT {columns}, {values}\nFROM {quote(met)}"),
+        ]
+        for value, weight in ((now, 1), (was, -1)):
+            shown = f"{columns}, {value} AS {now}, CAST({weight} AS BIGINT) AS {W}"
+            terms.append(f"SELECT {shown}\nFROM {quote(both)}\nWHERE NOT ({quote(both)}.{was} <=> {quote(both)}.{now})")
+    return Delta((*ctes, Cte(name, "\nUNION ALL\n".join(terms))))
+
+
+def _met(tree: Lookup, changed: str, context: Context) -> str:
+    """The rows as they were before that a change of the subquery can matter to."""
+    rows = state(tree.child, context.old)
+    if tree.condition is None:
+        return rows
+    return (
+        f"SELECT {broadcast(_CHANGED, context.is_small(tree.query))}{columns_of(tree.child)}\n"
+        f"FROM (\n{rows}\n) AS {_OTHER}\nLEFT SEMI JOIN {quote(changed)} AS {_CHANGED} ON {tree.condition.sql}"
+    )

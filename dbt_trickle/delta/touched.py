@@ -1,0 +1,56 @@
+"""Operators that take rows together by a key: all rows of the touched keys are looked at, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dbt_trickle.delta.context import columns_of
+from dbt_trickle.delta.rule import broadcast
+from dbt_trickle.errors import TrickleBug
+from dbt_trickle.names import RESERVED_PREFIX, quote
+from dbt_trickle.tree.algebra import Aggregate, Expr, Field, Filter, Operator, Project, Scan, Window
+from dbt_trickle.tree.render import state
+
+_ROWS = f"{RESERVED_PREFIX}touched"
+
+
+def key_name(position: int) -> str:
+    return f"{RESERVED_PREFIX}key_{position}"
+
+
+def keys_of(operator: Aggregate | Window) -> tuple[Expr, ...]:
+    """Rows of different keys have nothing to do with each other."""
+    if isinstance(operator, Aggregate):
+        return tuple(key.value for key in operator.keys)
+    return operator.partition
+
+
+def touched_keys(keys: Sequence[Expr], changed: str) -> str:
+    """Those that any changed row has or had."""
+    named = ", ".join(f"{key.sql} AS {quote(key_name(i))}" for i, key in enumerate(keys))
+    return f"SELECT DISTINCT {named}\nFROM {quote(changed)}"
+
+
+def of_touched(tree: Operator, keyed: Aggregate | Window, at: dict[str, str], keys: str, small: bool) -> str:
+    """The rows of a tree, `keyed` or something row by row above it, in one state, from the rows of those keys."""
+    found = keys_of(keyed)
+    if not found:
+        return state(tree, at)
+    named = ", ".join(f"{key.sql} AS {quote(key_name(i))}" for i, key in enumerate(found))
+    same = " AND ".join(f"x.{quote(key_name(i))} <=> {quote(keys)}.{quote(key_name(i))}" for i in range(len(found)))
+    columns = ", ".join(f"x.{quote(column)}" for column in keyed.child.columns)
+    rows = (
+        f"(\nSELECT {broadcast(quote(keys), small)}{columns}\nFROM (\nSELECT {columns_of(keyed.child)}, {named}\n"
+        f"FROM (\n{state(keyed.child, at)}\n)\n) AS x\nLEFT SEMI JOIN {quote(keys)} ON {same}\n)"
+    )
+    fields = tuple(Field(column, "", column) for column in keyed.child.columns)
+    return state(_over(tree, keyed, Scan(_ROWS, _ROWS, fields)), {_ROWS: rows})
+
+
+def _over(tree: Operator, keyed: Aggregate | Window, rows: Scan) -> Operator:
+    if tree is keyed:
+        return replace(keyed, child=rows)
+    if isinstance(tree, (Filter, Project)):
+        return replace(tree, child=_over(tree.child, keyed, rows))
+    raise TrickleBug(f"{type(tree).__name__} above the touched keys")
