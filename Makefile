@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Installed from the lock; rewritten whenever the lock or the project's metadata change.
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test soak bench check fast lock clean format update-fixtures
+.PHONY: demo test soak oracle bench check fast lock clean format update-fixtures
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -29,7 +29,7 @@ fast: $(STAMP)  ## the tests without Spark
 # One pytest process, hence one Spark, per group; each is small enough to read when it fails. The longest
 # come first, and two run at a time: a Spark that serves tests keeps about one core busy.
 GROUPS := functional/stream_table functional/engine functional/adapter faults functional/stream_table_suites thrift \
-  functional/embedded integration functional/test_readme.py functional/test_demo.py wheel unit functional/test_skips.py
+  functional/embedded integration corpus functional/test_readme.py functional/test_demo.py wheel unit functional/test_skips.py
 TESTS := $(addprefix tests/,$(GROUPS))
 JOBS := 2
 
@@ -44,6 +44,9 @@ $(TESTS): $(STAMP)
 soak: $(STAMP)  ## crashes, kills, random changes and racing readers, many more than `make test` has time for
 	TRICKLE_KILLS=200 TRICKLE_SOAK_STEPS=25 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 \
 	  $(BIN)/pytest -q -s tests/faults
+
+oracle: $(STAMP)  ## every query of the corpus, TPC-H's among them, against its stream table through six rounds of changes
+	TRICKLE_ORACLE_ROUNDS=6 TRICKLE_ORACLE_ONE_IN=1 $(BIN)/pytest -q -s tests/corpus
 
 # Names of scenarios in SCENARIOS, all of them without; NOTE is kept with the figures.
 bench: $(STAMP)  ## measures what refreshes cost, beside full ones; writes benchmarks/results

@@ -76,6 +76,7 @@ _REMEDIES = {
     "TRK-311": "Name a `primary_key` that tells the rows apart, or leave it out: then rows are compared as a whole.",
     "TRK-312": "Run it once with `--full-refresh`, and give its rows something that tells them apart, or count them.",
     "TRK-313": "Set `refresh_mode: full` for that model, or let it sum numbers of fewer digits (`cast`).",
+    "TRK-315": "Use `refresh_mode: auto`, which recomputes it then.",
 }
 _RAISED = re.compile(rf"\[({'|'.join(_REMEDIES)})\] (.*?)\.?(?: SQLSTATE: \w+)?(?:\n|$)")
 

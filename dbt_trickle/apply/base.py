@@ -57,7 +57,7 @@ def incomparable(columns: Sequence[Column]) -> str | None:
     return None
 
 
-def net(shape: Shape, delta: Delta) -> Delta:
+def net(shape: Shape, delta: Delta, role: str = "net") -> Delta:
     """The output's rows under their stored names, one per content, with the sum of its weights.
 
     Contents are what `<=>` takes for equal, 0.0 and -0.0 as well: that is how their stored copies are found, and two
@@ -74,7 +74,7 @@ def net(shape: Shape, delta: Delta) -> Delta:
         f"GROUP BY {', '.join(keys)}\nHAVING {total} <> 0"
     )
     columns = quoted(shape.outputs)
-    return delta.then(named("net"), f"SELECT {columns}, {quote(_TOTAL)} AS {quote(WEIGHT)}\nFROM (\n{rows}\n)")
+    return delta.then(named(role), f"SELECT {columns}, {quote(_TOTAL)} AS {quote(WEIGHT)}\nFROM (\n{rows}\n)")
 
 
 def quoted(names: Sequence[str], of: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt_trickle.apply import few
+from dbt_trickle.apply import few, top
 from dbt_trickle.apply.bag import appended, bag, contents
 from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.groups import brought_forward, changed, computed_anew
@@ -15,7 +15,7 @@ from dbt_trickle.apply.shape import Shape
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.context import Context, Delta
 from dbt_trickle.names import Relation
-from dbt_trickle.tree.algebra import Window, only_grows
+from dbt_trickle.tree.algebra import only_grows
 from dbt_trickle.tree.identity import grouped, partitioned
 
 
@@ -31,10 +31,16 @@ def applied(shape: Shape, context: Context, storage: Relation, version: int, app
         if not groups.keys:
             return many
         rows = keyed(shape, restated(shape, groups, context, storage, version))
-        few_ = replace(few.keyed(shape, rows, storage, version), how="few touched groups computed anew")
-        return replace(many, few=few_)
+        by_id = few.keyed(shape, rows, storage, version)
+        return replace(many, few=replace(by_id, how="few touched groups computed anew"))
+    if first := top.top_of(shape.tree):
+        found = _rows(shape, top.restated(shape, first, context, storage, version), storage, version)
+        few_ = found.few and replace(found.few, how="few of the first rows replaced")
+        return replace(found, how="first rows brought forward from those stored", few=few_)
     if window := partitioned(shape.tree):
-        return _partitions(shape, window, context, storage, version)
+        found = _rows(shape, restated(shape, window, context, storage, version), storage, version)
+        few_ = found.few and replace(found.few, how="few touched partitions computed anew")
+        return replace(found, how="touched partitions computed anew", few=few_)
     delta = rules.delta(shape.tree, context)
     if shape.identity.is_bag and append_only and only_grows(shape.tree):
         return appended(shape, delta, storage)
@@ -48,9 +54,3 @@ def _rows(shape: Shape, delta: Delta, storage: Relation, version: int) -> Applie
     rows = keyed(shape, delta)
     many = Applied(merge(shape, rows, storage, expected=True), "rows merged by their key")
     return replace(many, few=few.keyed(shape, rows, storage, version))
-
-
-def _partitions(shape: Shape, window: Window, context: Context, storage: Relation, version: int) -> Applied:
-    found = _rows(shape, restated(shape, window, context, storage, version), storage, version)
-    few_ = found.few and replace(found.few, how="few touched partitions computed anew")
-    return replace(found, how="touched partitions computed anew", few=few_)

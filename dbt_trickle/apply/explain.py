@@ -19,6 +19,7 @@ from dbt_trickle.tree.algebra import (
     Scan,
     SemiJoin,
     SetOperation,
+    TopK,
     UnionAll,
     Window,
 )
@@ -113,3 +114,8 @@ def _(operator: SetOperation) -> str:
 @_strategy.register
 def _(operator: Lookup) -> str:
     return "changes of the rows, and the rows whose value is another one"
+
+
+@_strategy.register
+def _(operator: TopK) -> str:
+    return "the stored ones with what came and without what went; all anew where too many of them went"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dbt_trickle.apply.top import INCOMPLETE
 from dbt_trickle.catalog import events
 from dbt_trickle.catalog.state import StreamTable
-from dbt_trickle.errors import TrickleBug, TrickleError
+from dbt_trickle.errors import TrickleBug, TrickleError, WarehouseError
 from dbt_trickle.plan import cost
-from dbt_trickle.plan.decide import Decision, Work
+from dbt_trickle.plan.decide import Decision, Work, instead
 from dbt_trickle.run import attempts, outcomes, work
 from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.consider import consider, passed_over
@@ -16,6 +17,8 @@ from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 from dbt_trickle.run.situation import with_meaning
+
+_NOT_TOLD = "too many of the first rows went, and those behind them are not stored"
 
 
 def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
@@ -69,7 +72,14 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     choice = decision.choice
     if here.before is not None and choice is not None and choice.tried:
         run.doubt(cost.begun(here.before, choice))
-    outcome = work.bring_in(here, decision, found.columns, found.understood, found.statement)
+    try:
+        outcome = work.bring_in(here, decision, found.columns, found.understood, found.statement)
+    except WarehouseError as problem:
+        if problem.code != INCOMPLETE and f"[{INCOMPLETE}]" not in problem.what:
+            raise
+        # Only the statement knows, and it has changed nothing.
+        full = Decision("FULL", f"{decision.reason}; {_NOT_TOLD}", Work.OVERWRITE, choice=choice)
+        return work.apply(here, instead(request.config, full), found.columns, found.understood)
     reason = f"{decision.reason}; none of its rows changed"
     nothing = Decision("NO_DATA", reason, Work.NOTHING, choice=choice)
     return outcome or outcomes.nothing_done(here, nothing)

@@ -21,6 +21,7 @@ from dbt_trickle.names import placeholder, quote, setting
 from dbt_trickle.run.columns import described, positions
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
+from dbt_trickle.sql.verbatim import without_order
 from dbt_trickle.tree import guard
 from dbt_trickle.tree.algebra import Aggregate, Call, Operator, Over, Project, Window, scans, walk
 from dbt_trickle.tree.build import Built, Schema, Unsupported, build
@@ -97,7 +98,8 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
         # another text.
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)
         try:
-            differs = remembered.get("differs", {}).get(meant) or _plans_differ(session, here.pinned.text, built, at)
+            text = without_order(here.pinned.text) if built.ordered else here.pinned.text
+            differs = remembered.get("differs", {}).get(meant) or _plans_differ(session, text, built, at)
             if inexact := _inexact(session, built.tree, groups if found.by_groups else partitioned(built.tree), at):
                 return Understood(None, inexact, schemas)
         except WarehouseError as problem:

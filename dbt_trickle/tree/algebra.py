@@ -348,6 +348,35 @@ class Window(Operator):
         return (self.child,)
 
 
+@dataclass(frozen=True)
+class SortKey:
+    """`direction`: what stands behind the column in ORDER BY."""
+
+    column: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class TopK(Operator):
+    """The first rows in an order; of rows that are equal in it, any. At the top of a query only."""
+
+    child: Project
+    keys: tuple[SortKey, ...]
+    limit: int
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            _require_among(Expr(key.column, frozenset([key.column])), self.child.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.child.columns
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.child,)
+
+
 def walk(operator: Operator) -> Iterator[Operator]:
     yield operator
     for child in operator.inputs:

@@ -26,6 +26,7 @@ from dbt_trickle.tree.prune import pruned
 from dbt_trickle.tree.relations import Place, Result, Schema, relations, unwrapped
 from dbt_trickle.tree.scope import Names, Scope, spelling
 from dbt_trickle.tree.subqueries import filtered, inside
+from dbt_trickle.tree.top import limited
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
 from dbt_trickle.tree.windows import windowed
 
@@ -42,6 +43,7 @@ class Built:
     # What the query calls them: of an expression without AS, which Spark names itself, the expression's text.
     output_names: tuple[str, ...]
     text: str  # the query as it was given, less an ORDER BY that closes it
+    ordered: bool = False  # whether there was one
 
 
 def build(text: str, sources: Mapping[str, Schema]) -> Built:
@@ -57,8 +59,13 @@ def build(text: str, sources: Mapping[str, Schema]) -> Built:
     except RecursionError:
         raise Unsupported("the query is nested too deeply") from None
     # Only here: it orders rows, and changes none.
-    shown = verbatim.without_order(text) if select.args.get("order") else text
-    return Built(pruned(_root(tree, outputs, place.names)), tuple(output.name for output in outputs), shown)
+    ordered = bool(select.args.get("order")) and not select.args.get("limit")
+    shown = verbatim.without_order(text) if ordered else text
+    names = tuple(output.name for output in outputs)
+    root = _root(tree, outputs, place.names)
+    if isinstance(select, exp.Select) and select.args.get("limit"):
+        root = limited(select, root, names)
+    return Built(pruned(root), names, shown, ordered)
 
 
 def _subquery(query: exp.Expr, place: Place, alias: str) -> Result:

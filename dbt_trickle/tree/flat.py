@@ -27,6 +27,7 @@ from dbt_trickle.tree.algebra import (
     Scan,
     SemiJoin,
     SetOperation,
+    TopK,
     UnionAll,
     Window,
     walk,
@@ -68,7 +69,13 @@ def flat(tree: Project, at: Mapping[str, str], merged: bool = True) -> str:
     """
     taken = {each.alias.lower() for each in walk(tree) if isinstance(each, Scan)}
     aliases = (name for name in (f"q{number}" for number in range(1, 10_000)) if name not in taken)
-    return _projected(tree, Writer(at, aliases, merged))
+    writer = Writer(at, aliases, merged)
+    if not isinstance(tree.child, TopK):
+        return _projected(tree, writer)
+    top = tree.child
+    called = {item.value.sql: item.name for item in tree.items}
+    by = ", ".join(f"{quote(called[quote(key.column)])}{key.direction}" for key in top.keys)
+    return f"{_projected(top.child, writer, tree.columns)}\nORDER BY {by}\nLIMIT {top.limit}"
 
 
 @singledispatch

@@ -21,6 +21,7 @@ _SKETCHES = """approx_top_k approx_top_k_accumulate approx_top_k_combine
     bitmap_and_agg bitmap_construct_agg bitmap_or_agg
     count_min_sketch hll_sketch_agg hll_union_agg schema_of_variant_agg"""
 SAME_AGAIN = frozenset(_SAME_AGAIN.split())
+BY_ORDER = frozenset(_BY_ORDER.split())
 AGGREGATES = {
     **{name: name for name in f"sum avg {_SAME_AGAIN} {_BY_ORDER} {_SKETCHES}".split()},
     "mean": "avg",

@@ -53,9 +53,25 @@ def normalized(plan: str) -> Node:
 
 
 def ids_of_two_relations(plan: Node) -> set[str]:
-    """With one id on both sides of a join, which of the two is meant could not be told from the text."""
-    relations = [{number for number, _ in _ID.findall(node.text)} for node in walk(plan) if node.kind == "Relation"]
-    return {each for n, ids in enumerate(relations) for other in relations[:n] for each in ids & other}
+    """With one id on both sides of a join, which of the two is meant could not be told from the text.
+
+    What is on the right of a semi join is not seen above it: Spark may put a copy of that into another join.
+    """
+    return _seen_twice(plan)[1]
+
+
+def _seen_twice(node: Node) -> tuple[set[str], set[str]]:
+    """The ids of the relations that may be named above the node, and those that are of two of them."""
+    if node.kind == "Relation":
+        return {number for number, _ in _ID.findall(node.text)}, set()
+    seen: set[str] = set()
+    twice: set[str] = set()
+    for at, child in enumerate(node.children):
+        ids, found = _seen_twice(child)
+        twice |= found | (seen & ids)
+        if not (at and node.text.startswith(_OF_THE_LEFT)):
+            seen |= ids
+    return seen, twice
 
 
 def _parsed(lines: list[str]) -> Node:

@@ -20,6 +20,7 @@ from dbt_trickle.tree.algebra import (
     Scan,
     SemiJoin,
     SetOperation,
+    TopK,
     UnionAll,
     Window,
 )
@@ -91,6 +92,11 @@ def _(operator: Generate) -> str:
 def _(operator: Lookup) -> str:
     on = f" where {operator.condition.sql}" if operator.condition is not None else ""
     return f"Lookup {operator.item.name} := {looked_up(operator)}{on}"
+
+
+@line.register
+def _(operator: TopK) -> str:
+    return f"TopK {operator.limit} by {', '.join(key.column + key.direction for key in operator.keys)}"
 
 
 @line.register

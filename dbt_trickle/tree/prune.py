@@ -18,6 +18,7 @@ from dbt_trickle.tree.algebra import (
     Scan,
     SemiJoin,
     SetOperation,
+    TopK,
     UnionAll,
     Window,
 )
@@ -92,6 +93,11 @@ def _(operator: Lookup, needed: frozenset[str]) -> Operator:
     read = frozenset().union(*(call.value.columns for call in operator.calls))
     child = _prune(operator.child, needed - {operator.item.name} | joined)
     return replace(operator, child=child, query=_prune(operator.query, joined | read))
+
+
+@_prune.register
+def _(operator: TopK, needed: frozenset[str]) -> Operator:
+    return replace(operator, child=_branch(operator.child, tuple(range(len(operator.columns)))))
 
 
 def _branch(branch: Project, kept: tuple[int, ...]) -> Project:

@@ -22,6 +22,7 @@ from dbt_trickle.tree.algebra import (
     Scan,
     SemiJoin,
     SetOperation,
+    TopK,
     UnionAll,
     Window,
 )
@@ -123,6 +124,13 @@ def _(tree: Aggregate, at: Mapping[str, str]) -> list[str]:
     keys = f" GROUP BY {', '.join(key.value.sql for key in tree.keys)}" if tree.keys else ""
     head = _select([*map(_item, tree.keys), *map(_call, tree.calls)])
     return [head, "FROM (", *_below(tree.child, at), f"){keys}"]
+
+
+@_lines.register
+def _(tree: TopK, at: Mapping[str, str]) -> list[str]:
+    by = ", ".join(f"{quote(key.column)}{key.direction}" for key in tree.keys)
+    end = f") ORDER BY {by} LIMIT {tree.limit}"
+    return [_select(map(quote, tree.columns)), "FROM (", *_below(tree.child, at), end]
 
 
 @_lines.register

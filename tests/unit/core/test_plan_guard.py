@@ -122,3 +122,58 @@ def test_no_moment_is_made_of_a_text(cast: str, is_of_today: bool) -> None:
     tree = build("select region, order_id, ordered_at from o", tree_cases.SOURCES).tree
     reason = guard.of_today(changed(("amount#13L > 1", f"{cast} > ts#1")), tree)
     assert bool(reason) == is_of_today
+
+
+ORDERS = "Relation shop.orders[k#1L,region#2,amount#3L] parquet"
+CUSTOMERS = "Relation shop.customers[k#4L,name#5] parquet"
+
+
+def stacked(*lines: str) -> str:
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("kind", ["LeftSemi", "LeftAnti"])
+def test_spark_may_copy_what_a_semi_join_compares_with(kind: str) -> None:
+    semi = (f":- {ORDERS}", f"+- {CUSTOMERS}")
+    twice = stacked(
+        "Project [region#2]",
+        "+- Join Inner, (k#1L = k#7L)",
+        *(f"   {line}" for line in (f":- Join {kind}, (k#1L = k#4L)", *(f":  {line}" for line in semi))),
+        f"   +- Join {kind}, (k#7L = k#4L)",
+        "      :- Relation shop.more[k#7L] parquet",
+        f"      +- {CUSTOMERS}",
+    )
+    assert guard.same_plan(twice, twice)
+    inner = twice.replace(f"Join {kind}", "Join Inner")
+    assert not guard.same_plan(inner, inner)
+
+
+@pytest.mark.parametrize(
+    "above", ["Join LeftOuter, (k#1L = k#4L)", "Join FullOuter, (k#1L = k#4L)", "Join LeftAnti, (k#1L = k#4L)"]
+)
+def test_below_a_join_columns_are_in_nobodys_order_where_a_list_above_names_them(above: str) -> None:
+    plan = stacked("Project [region#2]", f"+- {above}", "   :- Project [k#1L, region#2]", f"   :  +- {ORDERS}", f"   +- {CUSTOMERS}")
+    other = plan.replace("[k#1L, region#2]", "[region#2, k#1L]")
+    assert guard.same_plan(plan, other)
+    # At the top they are the result's.
+    top = [text.replace("Project [region#2]\n+- ", "").replace("\n   ", "\n") for text in (plan, other)]
+    assert not guard.same_plan(*top)
+
+
+def test_below_a_window_as_well_but_not_below_a_union() -> None:
+    window = "Window [rank(k#1L) windowspecdefinition(region#2, k#1L ASC) AS place#9], [region#2], [k#1L ASC]"
+    plan = stacked("Project [place#9]", f"+- {window}", "   +- Project [k#1L, region#2]", f"      +- {ORDERS}")
+    other = plan.replace("Project [k#1L, region#2]", "Project [region#2, k#1L]")
+    assert guard.same_plan(plan, other)
+    assert not guard.same_plan(plan.replace(window, "Union"), other.replace(window, "Union"))
+
+
+def test_a_generators_alias_is_no_part_of_its_meaning() -> None:
+    view = stacked("Generate explode(array(k#1L)), [0], true, e, [n#8L]", f"+- {ORDERS}")
+    ours = view.replace(", e, [n#8L]", ", q1, [g#9L]")
+    assert guard.same_plan(view, ours)
+    listed = stacked("Project [region#2, amount#3L, n#8L]", f"+- {view.splitlines()[0]}", f"   +- {ORDERS}")
+    assert guard.same_plan(view, listed)
+    assert not guard.same_plan(view, ours.replace("true", "false"))
+    assert not guard.same_plan(view, ours.replace("[0]", "[1]"))
+    assert not guard.same_plan(view, ours.replace("array(k#1L)", "array(amount#3L)"))

@@ -11,6 +11,7 @@ import pytest
 from dbt_trickle.apply.bag import TOO_MANY
 from dbt_trickle.apply.base import NOT_STORED
 from dbt_trickle.apply.shape import SAME_KEY
+from dbt_trickle.apply.top import TOO_MANY_WENT
 from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.cli import lookup
@@ -183,13 +184,14 @@ def test_503_in_the_catalog() -> None:
         ("TRK-311", SAME_KEY, "`primary_key`"),
         ("TRK-312", TOO_MANY, "--full-refresh"),
         ("TRK-313", TOO_LARGE, "`refresh_mode: full`"),
+        ("TRK-315", TOO_MANY_WENT, "`refresh_mode: auto`"),
     ],
 )
 @pytest.mark.parametrize(
     "around",
     ["[USER_RAISED_EXCEPTION] {} SQLSTATE: P0001", "{}", "{}\n  in: select 1", "Job aborted: {}. SQLSTATE: P0001"],
 )
-def test_310_to_313_come_out_of_a_statement(code: str, message: str, remedy: str, around: str) -> None:
+def test_310_to_315_come_out_of_a_statement(code: str, message: str, remedy: str, around: str) -> None:
     """With their own code and remedy, whatever Spark and the connection say around them."""
     problem = raised_in_sql(around.format(message))
     assert problem is not None

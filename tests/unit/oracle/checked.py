@@ -15,6 +15,8 @@ from kept import Case, Kept
 from lake import History, Lake
 from spark_in_duckdb import Bag
 
+from dbt_trickle.apply.top import INCOMPLETE
+
 # The same examples on every run, unless somebody asks for more of them.
 TIMES = int(os.environ.get("TRICKLE_ORACLE_TIMES", "1"))
 HISTORIES = 3  # of each query
@@ -38,12 +40,18 @@ def check(lake: Lake, case: Case) -> None:
     for history in case.histories:
         kept.load(history)
         was = kept.query(0)
-        changes = kept.delta(0)
         now = kept.query(1)
-        summed = was.copy()
-        summed.update(changes)
-        assert_same(_without_zeros(summed), now, f"by a delta of {dict(changes)}", case, history)
-        done = kept.refreshed(history, 0)
+        if not kept.is_first_rows:
+            changes = kept.delta(0)
+            summed = was.copy()
+            summed.update(changes)
+            assert_same(_without_zeros(summed), now, f"by a delta of {dict(changes)}", case, history)
+        try:
+            done = kept.refreshed(history, 0)
+        except duckdb.Error as problem:
+            if INCOMPLETE not in str(problem):
+                raise
+            continue  # the product recomputes then
         how = f"after\n{done.statement}"
         assert_same(kept.rows(), now, how, case, history)
         if done.few:

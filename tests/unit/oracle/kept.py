@@ -11,6 +11,7 @@ from spark_in_duckdb import Bag, translated, version
 from dbt_trickle.apply.base import with_ctes
 from dbt_trickle.apply.choose import applied
 from dbt_trickle.apply.shape import Shape, load
+from dbt_trickle.apply.top import top_of
 from dbt_trickle.capture.base import WEIGHT, Window
 from dbt_trickle.capture.difference import Difference
 from dbt_trickle.capture.feed import Feed
@@ -108,6 +109,11 @@ class Kept:
         for *row, weight in self._lake.duck.spark(f"{with_ctes(delta.ctes)}\nSELECT {chosen} FROM {quote(delta.name)}"):
             found[tuple(row)] += int(weight)
         return found
+
+    @property
+    def is_first_rows(self) -> bool:
+        """Of these there is no delta but against what is stored."""
+        return top_of(self.tree) is not None
 
     def turn(self) -> None:
         self._few = not self._few

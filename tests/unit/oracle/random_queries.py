@@ -193,6 +193,10 @@ class Select:
         value = self.value(x, kinds=NUMBERS) or Value("1", INT)
         return f"{value.sql} {self.one('=', '<', '>=')} {self.value_of(x, y).sql}"
 
+    def positions(self) -> str:
+        """By all columns shown: rows that are still equal are alike."""
+        return ", ".join(f"{at + 1}{self.one('', ' DESC')}" for at in range(len(self.columns)))
+
     def numbered(self, x: Input) -> str:
         """By all columns: rows that are still equal are alike."""
         order = ", ".join(f"{x.alias}.{column.sql}{self.one('', ' DESC')}" for column in x.columns)
@@ -263,6 +267,15 @@ OPERATORS: dict[str, Callable[..., str]] = {
     "whole, having": lambda q, x: f"SELECT {q.calls(x)} FROM {x} HAVING {q.of_calls(x)}",
 }
 
+# At the top of a query only.
+ROOTS: dict[str, Callable[..., str]] = {
+    "first": lambda q, x: f"SELECT {q.all(x)} FROM {x} ORDER BY {q.positions()} LIMIT {q.one('1', '2', '3')}",
+    "first of groups": lambda q, x: (
+        f"SELECT {q.keys(x)}, {q.calls(x)} FROM {x} GROUP BY {q.by} ORDER BY {q.positions()} LIMIT 2"
+    ),
+}
+ALL = {**OPERATORS, **ROOTS}
+
 
 def p(x: Input, alias: str) -> Input:
     """The columns of an input under another alias."""
@@ -270,7 +283,7 @@ def p(x: Input, alias: str) -> Input:
 
 
 def arity(operator: str) -> int:
-    return len(inspect.signature(OPERATORS[operator]).parameters) - 1
+    return len(inspect.signature(ALL[operator]).parameters) - 1
 
 
 @dataclass
@@ -288,7 +301,7 @@ def written(draw: st.DrawFn, operator: str, below: Sequence[Query | None], alias
     """The operator over these queries; none stands for a source."""
     inputs = [_input(draw, each, aliases) for each in below]
     select = Select(draw)
-    text = OPERATORS[operator](select, *inputs)
+    text = ALL[operator](select, *inputs)
     return Query(text, tuple(select.columns), select.key)
 
 

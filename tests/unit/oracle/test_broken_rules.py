@@ -15,8 +15,9 @@ import pytest
 from breaking import Broken, find_out, instead_of, last, new_twice, text
 from lake import Lake
 
-from dbt_trickle.apply import bag, choose, restated
+from dbt_trickle.apply import bag, choose, restated, top
 from dbt_trickle.apply import groups as applied_groups
+from dbt_trickle.apply.base import named
 from dbt_trickle.capture import feed
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta import groups, joins, sets
@@ -53,6 +54,14 @@ def without(part: str) -> Callable[[str], str]:
 def stays(*arguments: Any) -> Delta:
     *before, end = restated.restated(*arguments).ctes
     return Delta((*before, Cte(end.name, end.sql.split(_UNION)[0])))
+
+
+_FIRST = top.restated
+
+
+def never_told(*arguments: Any) -> Delta:
+    *before, end = _FIRST(*arguments).ctes
+    return Delta((*before, Cte(end.name, end.sql.replace("CASE WHEN NOT (", "CASE WHEN false AND ("))))
 
 
 _TURNED = joins._turned
@@ -99,6 +108,8 @@ BROKEN = (
     ),
     Broken("IN with the new state in all terms", "in", rule=(SemiJoin, new_twice)),
     Broken("who has a match is asked of the new state only", "exists", instead_of(joins, "_turned", was_is_now)),
+    Broken("first rows are looked for in what is stored only", "first", instead_of(top, "restated", never_told)),
+    Broken("what came goes first", "first", instead_of(top, "_ordered", lambda *_: [quote(named("came"))])),
     Broken("INTERSECT with the new state twice", "intersect", rule=(SetOperation, new_twice)),
     Broken("NULLs are not alike", "except", text(sets, "_like", lambda s: s.replace("<=>", "="))),
     Broken("a generator loses copies", "generate", rule=(Generate, last(distinct))),

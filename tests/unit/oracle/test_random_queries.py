@@ -8,12 +8,12 @@ from hypothesis import given
 from kept import Case
 from lake import SCHEMAS, Lake
 from random_cases import MOST_ROWS, cases
-from random_queries import OPERATORS, Query, of_depth, of_one, of_pair
+from random_queries import ALL, OPERATORS, ROOTS, Query, of_depth, of_one, of_pair
 
 from dbt_trickle.tree import algebra
 from dbt_trickle.tree.build import build
 
-PAIRS = [(outer, inner) for outer in OPERATORS for inner in OPERATORS]
+PAIRS = [(outer, inner) for outer in ALL for inner in OPERATORS]
 # Queries, each with HISTORIES: what is tried of a query and a history together is 2000 times and more.
 OF_PAIRS, OF_TREES, OF_FEW = 450, 140, 24
 
@@ -31,6 +31,12 @@ def test_one_operator_in_another(lake: Lake, outer: str, inner: str) -> None:
 @tried(OF_TREES)
 @given(case=cases(of_depth(3), HISTORIES))
 def test_operators_in_one_another(lake: Lake, case: Case) -> None:
+    check(lake, case)
+
+
+@tried(OF_TREES)
+@given(case=cases(of_depth(2, among=list(ROOTS)), HISTORIES))
+def test_first_rows(lake: Lake, case: Case) -> None:
     check(lake, case)
 
 
@@ -52,7 +58,7 @@ def test_a_change_that_is_brought_in_twice_is_told(lake: Lake, case: Case) -> No
 
 def test_the_grammar_has_every_operator_there_is() -> None:
     met: set[type[algebra.Operator]] = set()
-    for operator in OPERATORS:
+    for operator in ALL:
 
         @tried(3)
         @given(of_one(operator))

@@ -1,0 +1,46 @@
+"""ORDER BY with LIMIT at the end of a query."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dbt_trickle.names import quote
+from dbt_trickle.tree.algebra import Expr, Item, Project, SortKey, TopK
+from dbt_trickle.tree.scope import spelling
+from dbt_trickle.tree.unsupported import not_yet, unsupported
+
+
+def limited(select: exp.Select, root: Project, names: tuple[str, ...]) -> Project:
+    """`names`: what the query calls the root's columns."""
+    limit = select.args["limit"].expression
+    order = select.args.get("order")
+    if order is None:
+        raise unsupported("LIMIT without ORDER BY takes any rows, and others each time", select.args["limit"])
+    if not isinstance(limit, exp.Literal) or not limit.this.isdigit() or int(limit.this) < 1:
+        raise not_yet("LIMIT of something else than a number above 0", select.args["limit"])
+    keys = tuple(_key(each, root, names) for each in order.expressions)
+    shown = tuple(Item(name, Expr(quote(name), frozenset([name]))) for name in root.columns)
+    return Project(TopK(root, keys, int(limit.this)), shown)
+
+
+def _key(node: exp.Expr, root: Project, names: tuple[str, ...]) -> SortKey:
+    if not isinstance(node, exp.Ordered):
+        raise not_yet("this ORDER BY", node)
+    down = bool(node.args.get("desc"))
+    # As Spark has it where nothing is said: NULLs are the smallest.
+    first = bool(node.args.get("nulls_first"))
+    direction = (" DESC" if down else " ASC") + (" NULLS FIRST" if first else " NULLS LAST")
+    return SortKey(root.columns[_position(node.this.unnest(), names)], direction)
+
+
+def _position(value: exp.Expr, names: tuple[str, ...]) -> int:
+    if isinstance(value, exp.Literal) and value.this.isdigit() and 1 <= int(value.this) <= len(names):
+        return int(value.this) - 1
+    found = [
+        at
+        for at, name in enumerate(names)
+        if isinstance(value, exp.Column) and not value.table and spelling(name) == spelling(value.name)
+    ]
+    if len(found) != 1:
+        raise not_yet("LIMIT with an ORDER BY of something that is not a column of the result", value)
+    return found[0]

@@ -1,0 +1,40 @@
+"""The corpus: every query that is known here, by a name, with what a refresh of it does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+HERE = Path(__file__).parent
+ENGINE = HERE.parent / "functional" / "engine"
+RECORDED = HERE / "recorded.yml"
+HEADER = """\
+# What becomes of each query of the corpus: it is maintained, or recomputed for this reason.
+# Written where TRICKLE_ORACLE_RECORD is set; read the difference before it is committed.
+"""
+
+
+def of_small_tables() -> dict[str, str]:
+    """The queries whose plans are compared with Spark's, and those of the oracle's grammar."""
+    planned = yaml.safe_load((ENGINE / "tree_queries.yml").read_text(encoding="utf-8"))
+    grown = yaml.safe_load((HERE / "grown.yml").read_text(encoding="utf-8"))
+    return {
+        **{f"planned_{number}": text for number, text in enumerate(planned)},
+        **{f"grown_{number}": text for number, text in enumerate(grown)},
+    }
+
+
+def of_tpch() -> dict[str, str]:
+    return yaml.safe_load((HERE / "tpch.yml").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def recorded() -> dict[str, str]:
+    if not RECORDED.exists():
+        return {}
+    return yaml.safe_load(RECORDED.read_text(encoding="utf-8")) or {}
+
+
+def record(found: dict[str, str]) -> None:
+    text = yaml.safe_dump({**recorded(), **found}, sort_keys=True, allow_unicode=True, width=1000)
+    RECORDED.write_text(HEADER + text, encoding="utf-8")
