@@ -152,7 +152,8 @@ def test_spark_may_copy_what_a_semi_join_compares_with(kind: str) -> None:
     "above", ["Join LeftOuter, (k#1L = k#4L)", "Join FullOuter, (k#1L = k#4L)", "Join LeftAnti, (k#1L = k#4L)"]
 )
 def test_below_a_join_columns_are_in_nobodys_order_where_a_list_above_names_them(above: str) -> None:
-    plan = stacked("Project [region#2]", f"+- {above}", "   :- Project [k#1L, region#2]", f"   :  +- {ORDERS}", f"   +- {CUSTOMERS}")
+    left = ("   :- Project [k#1L, region#2]", f"   :  +- {ORDERS}")
+    plan = stacked("Project [region#2]", f"+- {above}", *left, f"   +- {CUSTOMERS}")
     other = plan.replace("[k#1L, region#2]", "[region#2, k#1L]")
     assert guard.same_plan(plan, other)
     # At the top they are the result's.
