@@ -59,6 +59,7 @@ format: $(STAMP)
 update-fixtures: $(STAMP)  ## writes down what the code does now: read the difference before you commit it
 	$(BIN)/python tests/unit/core/tree_cases.py
 	$(BIN)/python tests/source_events.py
+	$(BIN)/python tests/sql_support.py
 	$(BIN)/python tests/statement_counts.py
 
 lock: $(STAMP)  ## resolve the newest allowed versions for every supported Python into the lock

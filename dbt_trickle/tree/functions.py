@@ -19,7 +19,9 @@ _BY_ORDER = """any_value approx_percentile array_agg collect_list collect_set co
 # Sketches, and what reads them: their bytes depend on the order as well, and a group is read anew in any case.
 _SKETCHES = """approx_top_k approx_top_k_accumulate approx_top_k_combine
     bitmap_and_agg bitmap_construct_agg bitmap_or_agg
-    count_min_sketch hll_sketch_agg hll_union_agg schema_of_variant_agg"""
+    count_min_sketch hll_sketch_agg hll_union_agg kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float
+    kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float schema_of_variant_agg theta_intersection_agg
+    theta_sketch_agg theta_union_agg"""
 SAME_AGAIN = frozenset(_SAME_AGAIN.split())
 BY_ORDER = frozenset(_BY_ORDER.split())
 AGGREGATES = {

@@ -81,10 +81,16 @@ def is_grouped(select: exp.Select, outputs: Sequence[Output]) -> bool:
     )
 
 
+_SETS: dict[type[exp.Expr], str] = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
+
+
 def add_keys(grouped: Grouped, group: exp.Group, scope: Scope, outputs: Sequence[Output]) -> None:
     for kind in ("rollup", "cube", "grouping_sets", "totals"):
         if group.args.get(kind):
             raise not_yet(kind.replace("_", " ").upper(), group)
+    for each in group.expressions:
+        if type(each) in _SETS:
+            raise not_yet(_SETS[type(each)], each)
     if group.args.get("all"):
         values = [output.value for output in outputs if not has_aggregate(output.value)]
     else:
