@@ -291,12 +291,22 @@ class Lookup(Operator):
 
 
 @dataclass(frozen=True)
+class Grouping:
+    """GROUPING SETS as the query has them: keys over the rows that were copied, and positions among them."""
+
+    keys: tuple[Expr, ...]
+    sets: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
 class Aggregate(Operator):
     """Groups and what is computed of each; without keys it is one row, over no input too. Without calls: DISTINCT."""
 
     child: Operator
     keys: tuple[Item, ...]
     calls: tuple[Call, ...]
+    # How it was written, over a generator that makes the copies.
+    grouping: Grouping | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key in self.keys:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.calls import AROUND, is_aggregate
 from dbt_trickle.tree.expressions import name_parts, rebuilt
-from dbt_trickle.tree.functions import AGGREGATES, NEED_AN_ARGUMENT, OVER_WINDOWS, SCALARS, UNIT_FIRST
+from dbt_trickle.tree.functions import AGGREGATES, NEED_AN_ARGUMENT, OF_GROUPING_SETS, OVER_WINDOWS, SCALARS, UNIT_FIRST
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
 
 # What a name means: (its parts, its place, whether within an aggregate's argument) → the column, or a refusal.
@@ -85,6 +85,8 @@ def _call(node: exp.Anonymous, resolve: Resolve, aggregates: bool, inside: bool,
         if not aggregates or inside:
             raise unsupported(f"{name}() cannot be maintained in this place", node)
         return _aggregate(AGGREGATES[name], arguments, resolve)
+    if name in OF_GROUPING_SETS and aggregates and not inside:
+        return exp.Anonymous(this=name, expressions=[bound(each, resolve) for each in arguments])
     if name not in SCALARS or (name in NEED_AN_ARGUMENT and not arguments):
         raise not_yet(f"the function {name}()", node)
     units = []

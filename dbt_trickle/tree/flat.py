@@ -185,13 +185,21 @@ def _(tree: Aggregate, writer: Writer) -> Block:
     if not tree.calls and isinstance(tree.child, UnionAll) and tree.columns == tree.child.columns:
         # Of UNIONs in one another Spark makes one, of groups of groups it does not.
         return _union("UNION", tree.child, writer)
-    below = _block(tree.child, writer)
+    rows = tree.child.child if tree.grouping is not None and isinstance(tree.child, Generate) else tree.child
+    below = _block(rows, writer)
     if below.grouped or below.over:
-        below = _subquery(below, tree.child, writer)
-    keys = {key.name: below.of(key.value) for key in tree.keys}
+        below = _subquery(below, rows, writer)
+    if tree.grouping is None:
+        keys = {key.name: below.of(key.value) for key in tree.keys}
+        group = tuple(keys.values())
+    else:
+        texts = [below.of(key) for key in tree.grouping.keys]
+        keys = dict(zip((key.name for key in tree.keys), [*texts, "grouping_id()"], strict=True))
+        sets = (f"({', '.join(texts[at] for at in each)})" for each in tree.grouping.sets)
+        group = (f"GROUPING SETS ({', '.join(sets)})",)
     calls = {call.name: below.of(call.value) for call in tree.calls}
     values = {**{name: verbatim.atomic(value) for name, value in keys.items()}, **calls}
-    block = replace(below, values=values, group=tuple(keys.values()), grouped=True)
+    block = replace(below, values=values, group=group, grouped=True)
     return block if writer.merged else _subquery(block, tree, writer)
 
 

@@ -12,6 +12,8 @@ from dbt_trickle.tree.algebra import Aggregate, Call, Item, Operator
 from dbt_trickle.tree.binding import Resolve, bound
 from dbt_trickle.tree.calls import aggregate_of, call_of, has_aggregate, is_aggregate
 from dbt_trickle.tree.expressions import column, columns, expr, rebuilt, within
+from dbt_trickle.tree.functions import OF_GROUPING_SETS
+from dbt_trickle.tree.grouping_sets import SETS, Copies, grouping, sets_of
 from dbt_trickle.tree.scope import Names, Scope, spelling
 from dbt_trickle.tree.unsupported import not_yet, unsupported
 
@@ -35,17 +37,19 @@ class Grouped:
     keys: dict[str, Item] = field(default_factory=dict)  # by their text
     calls: dict[str, Call] = field(default_factory=dict)
     given: frozenset[str] = frozenset()  # columns that are not the rows' below
+    of_copies: bool = False  # with GROUPING SETS a key is not the column that it is made of
+    copies: Copies | None = None
 
     def add_key(self, value: exp.Expr, alias: str | None) -> None:
         text = verbatim.printed(value)
         if text in self.keys:
             return
-        if isinstance(value, exp.Column):
+        if isinstance(value, exp.Column) and not self.of_copies:
             name = value.name  # the same column before and after
         elif alias is not None:
             name = self.names.fresh(self.prefix + alias)
         else:
-            name = self.names.numbered("key")
+            name = self.names.fresh(value.name) if isinstance(value, exp.Column) else self.names.numbered("key")
         self.keys[text] = Item(name, expr(value))
 
     def above(self, value: exp.Expr, alias: str | None = None) -> exp.Expr:
@@ -53,6 +57,8 @@ class Grouped:
         text = verbatim.printed(value)
         if text in self.keys:
             return column(self.keys[text].name)
+        if isinstance(value, exp.Anonymous) and value.name in OF_GROUPING_SETS:
+            return self._grouping(value)
         if is_aggregate(value):
             return column(self._call(text, value, alias))
         if isinstance(value, exp.Column) and value.name in self.given:
@@ -72,7 +78,14 @@ class Grouped:
         if not self.keys and not self.calls:
             rows = exp.Anonymous(this="count", expressions=[exp.Star()])  # one row, of whatever
             self.calls[""] = call_of(self.names.numbered("count"), rows)
-        return Aggregate(child, tuple(self.keys.values()), tuple(self.calls.values()))
+        keys, calls = tuple(self.keys.values()), tuple(self.calls.values())
+        return Aggregate(child, keys, calls) if self.copies is None else self.copies.aggregate(child, keys, calls)
+
+    def _grouping(self, value: exp.Anonymous) -> exp.Expr:
+        if self.copies is None:
+            raise unsupported(f"{value.name}() without grouping sets", value)
+        text = verbatim.printed(value.expressions[0]) if len(value.expressions) == 1 else ""
+        return grouping(value, list(self.keys), text, self.copies.id)
 
 
 def is_grouped(select: exp.Select, outputs: Sequence[Output]) -> bool:
@@ -81,31 +94,49 @@ def is_grouped(select: exp.Select, outputs: Sequence[Output]) -> bool:
     )
 
 
-_SETS: dict[type[exp.Expr], str] = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
-
-
 def add_keys(grouped: Grouped, group: exp.Group, scope: Scope, outputs: Sequence[Output]) -> None:
     for kind in ("rollup", "cube", "grouping_sets", "totals"):
         if group.args.get(kind):
-            raise not_yet(kind.replace("_", " ").upper(), group)
-    for each in group.expressions:
-        if type(each) in _SETS:
-            raise not_yet(_SETS[type(each)], each)
+            raise not_yet(f"WITH {kind.replace('_', ' ').upper()}", group)
+    if any(isinstance(each, SETS) for each in group.expressions):
+        _add_sets(grouped, sets_of(group.expressions), scope, outputs, group)
+        return
     if group.args.get("all"):
         values = [output.value for output in outputs if not has_aggregate(output.value)]
     else:
         values = [_key(each, scope, outputs) for each in group.expressions]
     values = [value.unnest() for value in values]
-    for value in values:
-        if has_aggregate(value):
-            raise unsupported("an aggregate cannot be grouped by", value)
     # A constant makes no other groups, but without any key there is a row over nothing, too.
     varying = [value for value in values if any(columns(value))]
     if values and not varying:
         raise not_yet("GROUP BY of constants only", group)
     for value in varying:
-        aliases = [o.name for o in outputs if o.aliased and o.value.unnest() == value]
-        grouped.add_key(value, aliases[0] if aliases else None)
+        _add(grouped, value, outputs)
+
+
+def _add(grouped: Grouped, value: exp.Expr, outputs: Sequence[Output]) -> None:
+    if has_aggregate(value):
+        raise unsupported("an aggregate cannot be grouped by", value)
+    aliases = [o.name for o in outputs if o.aliased and o.value.unnest() == value]
+    grouped.add_key(value, aliases[0] if aliases else None)
+
+
+def _add_sets(
+    grouped: Grouped, sets: Sequence[Sequence[exp.Expr]], scope: Scope, outputs: Sequence[Output], group: exp.Group
+) -> None:
+    texts = []
+    for each in sets:
+        values = [_key(node, scope, outputs).unnest() for node in each]
+        texts.append([verbatim.printed(value) for value in values])
+        grouped.of_copies = True
+        for value in values:
+            if not any(columns(value)):
+                raise not_yet("grouping sets of constants", group)
+            _add(grouped, value, outputs)
+    found = [tuple(sorted({list(grouped.keys).index(text) for text in each})) for each in texts]
+    if len(set(found)) != len(found) or not grouped.keys:
+        raise not_yet("the same grouping set twice", group)
+    grouped.copies = Copies(tuple(found), grouped.names.numbered("grouping"))
 
 
 def _key(node: exp.Expr, scope: Scope, outputs: Sequence[Output]) -> exp.Expr:

@@ -30,17 +30,19 @@ def _key(node: exp.Expr, root: Project, names: tuple[str, ...]) -> SortKey:
     # As Spark has it where nothing is said: NULLs are the smallest.
     first = bool(node.args.get("nulls_first"))
     direction = (" DESC" if down else " ASC") + (" NULLS FIRST" if first else " NULLS LAST")
-    return SortKey(root.columns[_position(node.this.unnest(), names)], direction)
+    return SortKey(root.columns[_position(node.this.unnest(), root, names)], direction)
 
 
-def _position(value: exp.Expr, names: tuple[str, ...]) -> int:
+def _position(value: exp.Expr, root: Project, names: tuple[str, ...]) -> int:
+    """By number, by the name it is shown under, or as the column of a relation that it shows."""
     if isinstance(value, exp.Literal) and value.this.isdigit() and 1 <= int(value.this) <= len(names):
         return int(value.this) - 1
-    found = [
-        at
-        for at, name in enumerate(names)
-        if isinstance(value, exp.Column) and not value.table and spelling(name) == spelling(value.name)
-    ]
-    if len(found) != 1:
+    parts = tuple(part.name for part in value.parts) if isinstance(value, exp.Column) else ()
+    if len(parts) > 1:
+        wanted, shown = quote(".".join(parts)), [item.value.sql for item in root.items]
+    else:
+        wanted, shown = "".join(parts), list(names)
+    found = [at for at, each in enumerate(shown) if spelling(each) == spelling(wanted)]
+    if not parts or len(found) != 1:
         raise not_yet("LIMIT with an ORDER BY of something that is not a column of the result", value)
     return found[0]

@@ -17,8 +17,11 @@ LONGEST_DEMO = 500.0
 LINE = re.compile(r"^ +(?:run (?P<run>\d) *|(?P<model>\w+) +(?P<action>[A-Z_]+) .*)$")
 
 MOVED = {
-    **dict.fromkeys(("daily_revenue", "monthly_revenue", "order_lines_enriched"), "DIFFERENTIAL"),
-    **dict.fromkeys(("region_totals", "top_customers"), "FULL"),  # DISTINCT in an aggregate, LIMIT
+    "daily_revenue": "DIFFERENTIAL",
+    "monthly_revenue": "DIFFERENTIAL",
+    "order_lines_enriched": "DIFFERENTIAL",
+    "region_totals": "DIFFERENTIAL",
+    "top_customers": "DIFFERENTIAL",
 }
 ALL = sorted([*MOVED, "category_prices"])
 NOTHING = dict.fromkeys(ALL, "NO_DATA")
