@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt_trickle.apply import few, top
+from dbt_trickle.apply import few, partitions, top
 from dbt_trickle.apply.bag import appended, bag, contents
 from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.groups import brought_forward, changed, computed_anew
@@ -40,6 +40,8 @@ def applied(shape: Shape, context: Context, storage: Relation, version: int, app
     if window := partitioned(shape.tree):
         found = _rows(shape, restated(shape, window, context, storage, version), storage, version)
         few_ = found.few and replace(found.few, how="few touched partitions computed anew")
+        if not partitions.same_again(window):
+            return replace(partitions.replaced(shape, window, context, storage), few=few_)
         return replace(found, how="touched partitions computed anew", few=few_)
     delta = rules.delta(shape.tree, context)
     if shape.identity.is_bag and append_only and only_grows(shape.tree):

@@ -31,7 +31,7 @@ def restated(shape: Shape, keyed: Aggregate | Window, context: Context, storage:
     stored = ", ".join(f"t.{quote(column.stored)} AS {quote(item.name)}" for item, column in pairs)
     same = " AND ".join(
         f"t.{quote(shape.columns[position].stored)} <=> {quote(keys.name)}.{quote(key_name(i))}"
-        for i, position in enumerate(_shown(shape, keyed))
+        for i, position in enumerate(shown_keys(shape, keyed))
     )
     weight = quote(WEIGHT)
     return keys.then(
@@ -42,7 +42,7 @@ def restated(shape: Shape, keyed: Aggregate | Window, context: Context, storage:
     )
 
 
-def _shown(shape: Shape, keyed: Aggregate | Window) -> tuple[int, ...]:
+def shown_keys(shape: Shape, keyed: Aggregate | Window) -> tuple[int, ...]:
     """Where the output has the keys. Above groups they go by their names."""
     values = keyed.partition if isinstance(keyed, Window) else tuple(Expr(quote(key.name)) for key in keyed.keys)
     found = shown_at(shape.tree, values)

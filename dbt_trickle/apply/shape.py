@@ -15,8 +15,9 @@ from dbt_trickle.tree.identity import ROW_ID, Identity, row_id
 from dbt_trickle.tree.printed import printed
 
 QUERY = "__pgt_query"
-# What a storage holds, and how it is computed (row ids, kept state): another release may do it otherwise.
-FORMAT = 1
+# What a storage holds, how it is computed (row ids, kept state), and by which checks the query was found to be
+# understood: another release may do it otherwise.
+FORMAT = 2
 SAME_KEY = "[TRK-311] two rows have the same key"
 
 

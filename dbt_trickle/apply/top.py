@@ -51,7 +51,8 @@ def restated(shape: Shape, top: TopK, context: Context, storage: Relation, versi
     order = ", ".join(_ordered(shape, top))
     ranked = (
         f"SELECT *, rank() OVER (ORDER BY {order}) AS {_RANK},\n"
-        f"row_number() OVER (PARTITION BY {_NEW} ORDER BY {order}, {_CAME}) AS {_AT}\nFROM (\n{rows}\n)"
+        # By all columns in the end: a statement may work this out twice, and has to find the same rows.
+        f"row_number() OVER (PARTITION BY {_NEW} ORDER BY {order}, {_CAME}, {columns}) AS {_AT}\nFROM (\n{rows}\n)"
     )
     lasting = (
         f"SELECT *, max(CASE WHEN NOT {_NEW} THEN {_RANK} END) OVER () AS {_LAST},\n"

@@ -77,8 +77,9 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     except WarehouseError as problem:
         if problem.code != INCOMPLETE and f"[{INCOMPLETE}]" not in problem.what:
             raise
-        # Only the statement knows, and it has changed nothing.
-        full = Decision("FULL", f"{decision.reason}; {_NOT_TOLD}", Work.OVERWRITE, choice=choice)
+        # Only the statement knows, and it has changed nothing. What was spent on it says nothing of a full refresh.
+        here.phases.spent.clear()
+        full = Decision("FULL", f"{decision.reason}; {_NOT_TOLD}", Work.OVERWRITE)
         return work.apply(here, instead(request.config, full), found.columns, found.understood)
     reason = f"{decision.reason}; none of its rows changed"
     nothing = Decision("NO_DATA", reason, Work.NOTHING, choice=choice)

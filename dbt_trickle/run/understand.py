@@ -11,19 +11,19 @@ from typing import Any
 from dbt_trickle.apply.base import incomparable
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.catalog.state import Column
-from dbt_trickle.delta.aggregate.functions import same_again
 from dbt_trickle.delta.aggregate.state import Typed, stateful
-from dbt_trickle.errors import WarehouseError
+from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.masking import masked
-from dbt_trickle.names import placeholder, quote, setting
+from dbt_trickle.names import placeholder, setting
 from dbt_trickle.run.columns import described, positions
+from dbt_trickle.run.doubts import doubt, types_of
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.sql.verbatim import without_order
 from dbt_trickle.tree import guard
-from dbt_trickle.tree.algebra import Aggregate, Call, Operator, Over, Project, Window, scans, walk
+from dbt_trickle.tree.algebra import Aggregate, scans
 from dbt_trickle.tree.build import Built, Schema, Unsupported, build
 from dbt_trickle.tree.identity import grouped, identity, partitioned
 from dbt_trickle.tree.render import state
@@ -81,7 +81,7 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
     schemas = _schemas(here, tables, remembered)
     try:
         built = _built(here, schemas)
-    except Unsupported as problem:
+    except (Unsupported, TrickleBug) as problem:
         return Understood(None, str(problem), schemas)
     at = {key: delta.read_at(version) for key, version in tables.items()}
     groups = grouped(built.tree)
@@ -93,15 +93,15 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
         result = stateful(groups, typed)
         kept, why = (None, result) if isinstance(result, str) else (result, "")
     shape = Shape(built.tree, columns, found, kept, why)
-    if not remembered.get("mark"):
+    if remembered.get("mark") != shape.mark:
         # What cannot be maintained is not planned again on each run; a release that understands more writes
         # another text.
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)
         try:
             text = without_order(here.pinned.text) if built.ordered else here.pinned.text
             differs = remembered.get("differs", {}).get(meant) or _plans_differ(session, text, built, at)
-            if inexact := _inexact(session, built.tree, groups if found.by_groups else partitioned(built.tree), at):
-                return Understood(None, inexact, schemas)
+            if doubtful := doubt(session, built.tree, groups if found.by_groups else partitioned(built.tree), at):
+                return Understood(None, doubtful, schemas)
         except WarehouseError as problem:
             if passes(problem):
                 raise
@@ -110,27 +110,6 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
             reason = masked(f"Spark plans it differently from how it was understood: {differs}")
             return Understood(None, reason, schemas, differs={meant: differs})
     return Understood(shape, "", schemas, typed)
-
-
-def _inexact(session: Session, tree: Project, top: Operator | None, at: Mapping[str, str]) -> str:
-    """What must be told anew as it was, to take away what it led to, and may come out otherwise then."""
-    for below in walk(tree):
-        if below is top or not isinstance(below, (Aggregate, Window)):
-            continue
-        typed = _types(session, below, at)
-        calls: tuple[Call | Over, ...] = below.calls
-        for call, kind in zip(calls, typed, strict=True):
-            if not same_again(call.function, kind) or (isinstance(call, Over) and call.by_position):
-                return f"{call.value.sql} of a subquery may come out differently a second time"
-    return ""
-
-
-def _types(session: Session, tree: Aggregate | Window, at: Mapping[str, str]) -> list[str | None]:
-    """Of the calls' arguments."""
-    arguments = [f"{call.argument.sql} AS {quote(call.name)}" for call in tree.calls if call.argument is not None]
-    rows = f"SELECT {', '.join(arguments)} FROM (\n{state(tree.child, at)}\n)"
-    kinds = dict(described(session, rows)) if arguments else {}
-    return [kinds.get(call.name) for call in tree.calls]
 
 
 def _digest(texts: Sequence[str], schemas: Mapping[str, tuple[tuple[str, str], ...]]) -> str:
@@ -174,7 +153,7 @@ def _typed(
     if all(call.name in known for call in groups.calls):
         return tuple(known[call.name] for call in groups.calls)
     results = dict(described(session, state(groups, at)))
-    kinds = _types(session, groups, at)
+    kinds = types_of(session, [call.argument for call in groups.calls], groups.child, at)
     return tuple(Typed(call.name, kind, results[call.name]) for call, kind in zip(groups.calls, kinds, strict=True))
 
 

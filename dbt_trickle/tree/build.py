@@ -168,8 +168,7 @@ def _select(select: exp.Select, place: Place, prefix: str, root: bool) -> Part:
 def _grouped(select: exp.Select, tree: Operator, lookups: Lookups, outputs: tuple[Output, ...], prefix: str) -> Part:
     kept = select.args.get("having")
     condition = lookups.taken_out(kept.this) if kept else None
-    given = frozenset(each.item.name for each in lookups.found)
-    grouped = Grouped(lookups.place.names, prefix, given=given)
+    grouped = Grouped(lookups.place.names, prefix, given=lookups.names)
     if group := select.args.get("group"):
         add_keys(grouped, group, lookups.scope, outputs)
     above = tuple(
@@ -177,6 +176,9 @@ def _grouped(select: exp.Select, tree: Operator, lookups: Lookups, outputs: tupl
     )
     if condition is not None:
         condition = having(grouped, condition, lookups.scope, outputs, lookups.resolve)
+    keys, calls = [key.value for key in grouped.keys.values()], [call.value for call in grouped.calls.values()]
+    if lookups.names & frozenset().union(*(each.columns for each in keys + calls)):
+        raise not_yet("a scalar subquery within a key or a call of groups", select)
     tree = lookups.below(grouped.operator(tree), groups=True)
     return (tree if condition is None else Filter(tree, expr(condition))), above
 

@@ -13,7 +13,7 @@ from dbt_trickle.names import quote
 from dbt_trickle.tree.algebra import Operator, Project, scans
 from dbt_trickle.tree.build import build
 from dbt_trickle.tree.flat import flat
-from dbt_trickle.tree.plan_text import Node, ids_of_two_relations, normalized, walk
+from dbt_trickle.tree.plan_text import Node, Unread, ids_of_two_relations, normalized, walk
 from dbt_trickle.tree.relations import Schema
 
 # What the session must be set to while plans are asked for.
@@ -52,7 +52,10 @@ def difference(original: str, regenerated: str) -> str | None:
         text = _section(explained)
         if reason := _unclear(text):
             return reason
-        plans.append(normalized(text))
+        try:
+            plans.append(normalized(text))
+        except Unread as problem:
+            return f"a step of the plan could not be read: {problem}"
         if ids_of_two_relations(plans[-1]):
             return "a column of two relations cannot be told apart"
     return _parting(*plans)

@@ -52,8 +52,12 @@ class Lookups:
                 each.replace(exp.Column(this=exp.Identifier(this=self._add(each), quoted=True)))
         return copied
 
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(each.item.name for each in self.found)
+
     def resolve(self, other: Resolve) -> Resolve:
-        names = {each.item.name for each in self.found}
+        names = self.names
 
         def resolve(parts: tuple[str, ...], where: exp.Expr, inside: bool) -> exp.Expr:
             return column(parts[0]) if len(parts) == 1 and parts[0] in names else other(parts, where, inside)

@@ -26,14 +26,23 @@ _CROSS = re.compile(r"^Join Cross\b")  # with a condition, or without one: the s
 _PLAIN = re.compile(r"Project \[[#\dL, ]*\]")
 _OF_BOTH = ("Join Inner", "Join LeftOuter", "Join RightOuter", "Join FullOuter")
 _OF_THE_LEFT = ("Join LeftSemi", "Join LeftAnti")
+# How much further right: a subquery's plan comes before those that the node reads.
+_CHILD, _INNER = 1, 2
 _PASS_ON = ("Filter", "Window", "WindowGroupLimit")  # their child's columns, in that order
 _CTE = re.compile(r"\b(CTERelation(?:Def|Ref)) (\d+)")
 
 
+class Unread(Exception):
+    """A plan that is not printed as plans are: nothing can be said of it."""
+
+
 @dataclass(frozen=True)
 class Node:
+    """`inner`: the plans of the subqueries that stand in its expressions."""
+
     text: str
     children: tuple[Node, ...] = ()
+    inner: tuple[Node, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -42,7 +51,7 @@ class Node:
 
 def walk(node: Node) -> Iterator[Node]:
     yield node
-    for child in node.children:
+    for child in (*node.inner, *node.children):
         yield from walk(child)
 
 
@@ -66,6 +75,8 @@ def _seen_twice(node: Node) -> tuple[set[str], set[str]]:
         return {number for number, _ in _ID.findall(node.text)}, set()
     seen: set[str] = set()
     twice: set[str] = set()
+    for each in node.inner:
+        twice |= _seen_twice(each)[1]
     for at, child in enumerate(node.children):
         ids, found = _seen_twice(child)
         twice |= found | (seen & ids)
@@ -84,20 +95,35 @@ def _parsed(lines: list[str]) -> Node:
         else:
             depths.append((indent // 3, line[indent:]))
 
-    def below(at: int) -> tuple[Node, ...]:
-        depth, result = depths[at][0], []
-        for n in range(at + 1, len(depths)):
-            if depths[n][0] <= depth:
-                break
-            if depths[n][0] == depth + 1:
-                result.append(Node(depths[n][1], below(n)))
-        return tuple(result)
+    def ends(at: int) -> int:
+        """Behind all that is further right."""
+        end = at + 1
+        while end < len(depths) and depths[end][0] > depths[at][0]:
+            end += 1
+        return end
 
-    return Node(depths[0][1], below(0))
+    def node(at: int) -> Node:
+        depth, found = depths[at][0], {_CHILD: list[Node](), _INNER: list[Node]()}
+        next_ = at + 1
+        while next_ < ends(at):
+            step = depths[next_][0] - depth
+            if step not in found or (step == _INNER and found[_CHILD]):
+                raise Unread(depths[next_][1])
+            found[step].append(node(next_))
+            next_ = ends(next_)
+        return Node(depths[at][1], tuple(found[_CHILD]), tuple(found[_INNER]))
+
+    if not depths or ends(0) != len(depths):
+        raise Unread("")
+    return node(0)
 
 
 def _changed(node: Node, change: Callable[[str], str]) -> Node:
-    return Node(change(node.text), tuple(_changed(child, change) for child in node.children))
+    return replace(_over(node, lambda each: _changed(each, change)), text=change(node.text))
+
+
+def _over(node: Node, change: Callable[[Node], Node]) -> Node:
+    return replace(node, children=tuple(map(change, node.children)), inner=tuple(map(change, node.inner)))
 
 
 def _without_names(tree: Node) -> Node:
@@ -137,12 +163,11 @@ def _without_renaming(tree: Node) -> Node:
 
 
 def _without_idle_projects(node: Node) -> Node:
-    children = tuple(_without_idle_projects(child) for child in node.children)
-    node = replace(node, children=children)
+    node = _over(node, _without_idle_projects)
     if node.kind == "Project" and _PLAIN.fullmatch(node.text):
-        below = _output(children[0])
+        below = _output(node.children[0])
         if below is not None and below == _output(node):
-            return children[0]
+            return node.children[0]
     return node
 
 
@@ -213,6 +238,7 @@ def _numbered(tree: Node) -> Node:
         # Where a list above names the columns, their order below it is nobody's.
         passes = node.kind in _PASS_ON or node.text.startswith((*_OF_BOTH, *_OF_THE_LEFT))
         below = ordered if passes else node.kind not in ("Project", "Aggregate")
-        return Node(text, tuple(numbered(child, below) for child in node.children))
+        inner = tuple(numbered(each, True) for each in node.inner)
+        return Node(text, tuple(numbered(child, below) for child in node.children), inner)
 
     return numbered(tree, True)

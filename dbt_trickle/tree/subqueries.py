@@ -15,6 +15,7 @@ from dbt_trickle.tree.binding import Resolve, bound
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
 from dbt_trickle.tree.expressions import column, expr, name_parts
 from dbt_trickle.tree.functions import OVER_WINDOWS
+from dbt_trickle.tree.generators import is_generator
 from dbt_trickle.tree.joining import by_name
 from dbt_trickle.tree.lookups import Lookups
 from dbt_trickle.tree.relations import Place, relations, unwrapped
@@ -95,7 +96,7 @@ def _right(query: exp.Expr, outer: Scope, place: Place, shown: bool) -> tuple[Op
     """The subquery's rows, its columns' values where they are `shown`, and the conditions that read the outer query."""
     if not isinstance(query, exp.Select) or not _is_plain(query):
         tree, columns = place.query(query, place, "")
-        return tree, [column(name) for _, name in columns], []
+        return tree, [column(name) for _, name in columns] if shown else [], []
     require_known(query, OF_SELECTS, root=False)
     tree, scope, correlated = inside(query, outer, place)
     return tree, _values(query, scope) if shown else [], correlated
@@ -119,7 +120,8 @@ def inside(query: exp.Select, outer: Scope, place: Place) -> tuple[Operator, Sco
 def _is_plain(query: exp.Select) -> bool:
     """Whether each of its rows is one of FROM's, so that who joins it may as well join that."""
     clauses = any(query.args.get(each) for each in ("group", "having", "distinct", "with_", "laterals"))
-    return not clauses and not any(map(_takes_rows_together, query.expressions))
+    apart = not any(_takes_rows_together(each) or is_generator(each) for each in query.expressions)
+    return apart and not clauses
 
 
 def _takes_rows_together(node: exp.Expr) -> bool:

@@ -47,7 +47,7 @@ KEYWORDS = {
 }
 # Variables that hold one: what is assigned to them is read.
 VARIABLES = {
-    "changed", "differs", "found", "how", "inexact", "message", "no_feed", "obstacle", "problem", "reason",
+    "changed", "differs", "found", "how", "doubtful", "message", "no_feed", "obstacle", "problem", "reason",
     "recomputed", "told", "what", "why", "why_log",
 }  # fmt: skip
 # Functions whose texts are reasons, or parts of them.
@@ -71,7 +71,9 @@ FUNCTIONS = {
     ("run/consider.py", "_shown_otherwise"),
     ("run/consider.py", "_why_anew"),
     ("run/guard.py", "touched"),
-    ("run/understand.py", "_inexact"),
+    ("run/doubts.py", "_told_again"),
+    ("run/doubts.py", "_unlike"),
+    ("run/doubts.py", "doubt"),
     ("run/understand.py", "_obstacle"),
     ("run/understand.py", "other_than"),
     ("run/views.py", "unlike"),

@@ -28,6 +28,7 @@ OF_FEW = {
     "groups brought forward from their stored state": "few groups brought forward from their stored state",
     "touched groups computed anew": "few touched groups computed anew",
     "touched partitions computed anew": "few touched partitions computed anew",
+    "touched partitions replaced": "few touched partitions computed anew",
 }
 
 

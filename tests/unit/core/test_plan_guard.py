@@ -178,3 +178,24 @@ def test_a_generators_alias_is_no_part_of_its_meaning() -> None:
     assert not guard.same_plan(view, ours.replace("true", "false"))
     assert not guard.same_plan(view, ours.replace("[0]", "[1]"))
     assert not guard.same_plan(view, ours.replace("array(k#1L)", "array(amount#3L)"))
+
+
+def test_the_plans_of_subqueries_are_compared() -> None:
+    """Spark prints them two levels further right, before what the node reads."""
+    plan = stacked(
+        "Filter ((k#1L > scalar-subquery#20 []) AND (k#1L < scalar-subquery#21 []))",
+        ":  :- Aggregate [max(k#4L) AS m#22L]",
+        f":  :  +- {CUSTOMERS}",
+        ":  +- Aggregate [min(k#14L) AS n#23L]",
+        ":     +- Relation shop.customers[k#14L,name#15] parquet",
+        f"+- {ORDERS}",
+    )
+    assert guard.same_plan(plan, plan.replace("#22L", "#99L"))
+    assert not guard.same_plan(plan, plan.replace("max(", "avg("))
+    assert not guard.same_plan(plan, plan.replace("min(", "avg("))
+    assert not guard.same_plan(plan, plan.replace("shop.customers[k#14L", "shop.others[k#14L"))
+
+
+def test_a_plan_that_is_printed_otherwise_agrees_with_none() -> None:
+    plan = stacked("Filter (k#1L > 1)", f"         +- {ORDERS}")
+    assert not guard.same_plan(plan, plan)

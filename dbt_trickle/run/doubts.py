@@ -1,0 +1,107 @@
+"""Where a tree may do otherwise than Spark although both have one plan: types that meet, and values told a second time.
+
+Asked of Spark, by the types of what is compared; each doubt is the reason why the query is recomputed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from dbt_trickle.delta.aggregate.functions import same_again
+from dbt_trickle.errors import TrickleBug
+from dbt_trickle.names import quote
+from dbt_trickle.run.columns import described
+from dbt_trickle.run.session import Session
+from dbt_trickle.tree import algebra
+from dbt_trickle.tree.algebra import (
+    Aggregate,
+    Call,
+    Expr,
+    Lookup,
+    Operator,
+    Over,
+    SemiJoin,
+    SetOperation,
+    TopK,
+    Window,
+    scans,
+    walk,
+)
+from dbt_trickle.tree.render import state
+
+_NUMBER = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
+_TOGETHER = (Aggregate, Window, SetOperation, TopK, Lookup)
+# Of these nothing is computed that could come out otherwise.
+_PLAIN = (
+    algebra.Scan,
+    algebra.Filter,
+    algebra.Project,
+    algebra.InnerJoin,
+    algebra.OuterJoin,
+    algebra.UnionAll,
+    algebra.Generate,
+    TopK,
+)
+
+
+def doubt(session: Session, tree: Operator, top: Operator | None, at: Mapping[str, str]) -> str:
+    """`top`: what is not told a second time, but compared with what is stored."""
+    if any(isinstance(each, _TOGETHER) for each in walk(tree)):
+        for field in (field for scan in scans(tree) for field in scan.fields):
+            if "COLLATE" in field.type.upper():
+                return f"column {field.source_name} has a collation, under which different values are equal"
+    for each in walk(tree):
+        if each is not top and (found := _of(session, each, at)):
+            return found
+    return ""
+
+
+def types_of(
+    session: Session, values: Sequence[Expr | None], over: Operator, at: Mapping[str, str]
+) -> list[str | None]:
+    """Over the rows of an operator; where there is no value there is no type."""
+    asked = [f"{value.sql} AS {quote(f'v{i}')}" for i, value in enumerate(values) if value is not None]
+    rows = f"SELECT {', '.join(asked)} FROM (\n{state(over, at)}\n)"
+    kinds = dict(described(session, rows)) if asked else {}
+    return [kinds.get(f"v{i}") for i in range(len(values))]
+
+
+def _of(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
+    match tree:
+        case Aggregate() | Window():
+            return _told_again(session, tree.calls, tree.child, at)
+        case Lookup():
+            return _told_again(session, tree.calls, tree.query, at)
+        case SemiJoin():
+            return _in(session, tree, at)
+        case SetOperation():
+            sides = [[kind for _, kind in described(session, state(side, at))] for side in (tree.left, tree.right)]
+            return _unlike(tree.word, *sides)
+        case _ if isinstance(tree, _PLAIN):
+            return ""
+        case _:
+            raise TrickleBug(f"{type(tree).__name__} was not looked at for doubts")
+
+
+def _told_again(session: Session, calls: Sequence[Call | Over], over: Operator, at: Mapping[str, str]) -> str:
+    kinds = types_of(session, [call.argument for call in calls], over, at)
+    for call, kind in zip(calls, kinds, strict=True):
+        if not same_again(call.function, kind) or (isinstance(call, Over) and call.by_position):
+            return f"{call.value.sql} of a subquery may come out differently a second time"
+    return ""
+
+
+def _in(session: Session, tree: SemiJoin, at: Mapping[str, str]) -> str:
+    """IN makes one type of two by other rules than `=`, by which a refresh compares."""
+    if tree.predicate is None or not tree.predicate.mine:
+        return ""
+    mine = types_of(session, tree.predicate.mine, tree.left, at)
+    return _unlike("IN", mine, types_of(session, tree.predicate.others, tree.right, at))
+
+
+def _unlike(what: str, mine: Sequence[str | None], others: Sequence[str | None]) -> str:
+    for one, other in zip(mine, others, strict=True):
+        if one != other and not all(kind is not None and _NUMBER.fullmatch(kind) for kind in (one, other)):
+            return f"{what} compares {one} with {other}"
+    return ""
