@@ -16,8 +16,9 @@ from dbt_trickle.delta.touched import key_name, keys_of, of_touched, touched_key
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, quote
-from dbt_trickle.tree.algebra import Aggregate, Expr, Window
+from dbt_trickle.tree.algebra import Aggregate, Window
 from dbt_trickle.tree.identity import shown_at
+from dbt_trickle.tree.values import Expr
 
 
 def restated(shape: Shape, keyed: Aggregate | Window, context: Context, storage: Relation, version: int) -> Delta:

@@ -9,8 +9,9 @@ from dbt_trickle.delta.context import columns_of
 from dbt_trickle.delta.rule import broadcast
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import RESERVED_PREFIX, quote
-from dbt_trickle.tree.algebra import Aggregate, Expr, Field, Filter, Operator, Project, Scan, Window
+from dbt_trickle.tree.algebra import Aggregate, Filter, Operator, Project, Scan, Window
 from dbt_trickle.tree.render import state
+from dbt_trickle.tree.values import Expr, Field
 
 _ROWS = f"{RESERVED_PREFIX}touched"
 

@@ -14,21 +14,9 @@ from dbt_trickle.names import quote
 from dbt_trickle.run.columns import described
 from dbt_trickle.run.session import Session
 from dbt_trickle.tree import algebra
-from dbt_trickle.tree.algebra import (
-    Aggregate,
-    Call,
-    Expr,
-    Lookup,
-    Operator,
-    Over,
-    SemiJoin,
-    SetOperation,
-    TopK,
-    Window,
-    scans,
-    walk,
-)
+from dbt_trickle.tree.algebra import Aggregate, Lookup, Operator, SemiJoin, SetOperation, TopK, Window, scans, walk
 from dbt_trickle.tree.render import state
+from dbt_trickle.tree.values import Call, Expr, Over
 
 _NUMBER = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
 _TOGETHER = (Aggregate, Window, SetOperation, TopK, Lookup)

@@ -11,36 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dbt_trickle.errors import TrickleBug
-
-
-@dataclass(frozen=True)
-class Expr:
-    """Spark SQL over the columns of the operator below, quoted; and which columns those are."""
-
-    sql: str
-    columns: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Item:
-    """A named expression."""
-
-    name: str
-    value: Expr
-
-
-@dataclass(frozen=True)
-class Call:
-    """A named aggregate: what is computed of the rows of a group.
-
-    `argument`: where there is one, and nothing else: that of FILTER is put into it (NULL is never counted).
-    """
-
-    name: str
-    function: str  # in lower case, with `distinct` behind it
-    value: Expr  # the whole call
-    argument: Expr | None = None
-    of_rows: bool = False  # the call follows from its argument's values, or it is count(*)
+from dbt_trickle.tree.values import Call, Expr, Field, Grouping, Item, Over, Predicate, SortKey
 
 
 class Operator:
@@ -52,16 +23,8 @@ class Operator:
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Field:
-    """A column that a scan reads: the source's name for it, its type there, and its name in the tree."""
-
-    source_name: str
-    type: str
-    name: str
+        """What it reads, in the order of its fields."""
+        return tuple(value for value in vars(self).values() if isinstance(value, Operator))
 
 
 @dataclass(frozen=True)
@@ -76,10 +39,6 @@ class Scan(Operator):
     def columns(self) -> tuple[str, ...]:
         return tuple(field.name for field in self.fields)
 
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return ()
-
 
 @dataclass(frozen=True)
 class Filter(Operator):
@@ -92,10 +51,6 @@ class Filter(Operator):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.child.columns
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.child,)
 
 
 @dataclass(frozen=True)
@@ -111,10 +66,6 @@ class Project(Operator):
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(item.name for item in self.items)
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.child,)
 
 
 @dataclass(frozen=True)
@@ -134,10 +85,6 @@ class InnerJoin(Operator):
     def columns(self) -> tuple[str, ...]:
         return self.left.columns + self.right.columns
 
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
-
 
 @dataclass(frozen=True)
 class OuterJoin(Operator):
@@ -155,19 +102,6 @@ class OuterJoin(Operator):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.left.columns + self.right.columns
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
-
-
-@dataclass(frozen=True)
-class Predicate:
-    """A semi join as a query's WHERE has it: `mine IN (SELECT others … WHERE correlated)`, or EXISTS without values."""
-
-    mine: tuple[Expr, ...] = ()
-    others: tuple[Expr, ...] = ()
-    correlated: Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -190,10 +124,6 @@ class SemiJoin(Operator):
     def columns(self) -> tuple[str, ...]:
         return self.left.columns
 
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
-
 
 @dataclass(frozen=True)
 class UnionAll(Operator):
@@ -209,10 +139,6 @@ class UnionAll(Operator):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.left.columns
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
 
 
 @dataclass(frozen=True)
@@ -236,10 +162,6 @@ class SetOperation(Operator):
     def columns(self) -> tuple[str, ...]:
         return self.left.columns
 
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.left, self.right)
-
 
 @dataclass(frozen=True)
 class Generate(Operator):
@@ -257,10 +179,6 @@ class Generate(Operator):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.child.columns + self.names
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.child,)
 
 
 @dataclass(frozen=True)
@@ -285,18 +203,6 @@ class Lookup(Operator):
     def columns(self) -> tuple[str, ...]:
         return (*self.child.columns, self.item.name)
 
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.child, self.query)
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """GROUPING SETS as the query has them: keys over the rows that were copied, and positions among them."""
-
-    keys: tuple[Expr, ...]
-    sets: tuple[tuple[int, ...], ...]
-
 
 @dataclass(frozen=True)
 class Aggregate(Operator):
@@ -319,22 +225,6 @@ class Aggregate(Operator):
     def columns(self) -> tuple[str, ...]:
         return tuple(key.name for key in self.keys) + tuple(call.name for call in self.calls)
 
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.child,)
-
-
-@dataclass(frozen=True)
-class Over:
-    """A named call over a window."""
-
-    name: str
-    function: str
-    value: Expr  # the whole of it
-    argument: Expr | None = None  # where there is one
-    # Whether it may see rows in an order that ORDER BY leaves open: row_number(), ROWS BETWEEN …
-    by_position: bool = False
-
 
 @dataclass(frozen=True)
 class Window(Operator):
@@ -353,18 +243,6 @@ class Window(Operator):
     def columns(self) -> tuple[str, ...]:
         return self.child.columns + tuple(call.name for call in self.calls)
 
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.child,)
-
-
-@dataclass(frozen=True)
-class SortKey:
-    """`direction`: what stands behind the column in ORDER BY."""
-
-    column: str
-    direction: str
-
 
 @dataclass(frozen=True)
 class TopK(Operator):
@@ -381,10 +259,6 @@ class TopK(Operator):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.child.columns
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.child,)
 
 
 def walk(operator: Operator) -> Iterator[Operator]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from dbt_trickle.sql import Unparsed, verbatim
-from dbt_trickle.tree.algebra import Aggregate, Filter, Item, Operator, Project, SetOperation, UnionAll
+from dbt_trickle.tree.algebra import Aggregate, Filter, Operator, Project, SetOperation, UnionAll
 from dbt_trickle.tree.binding import bound
 from dbt_trickle.tree.clauses import OF_SELECTS, OF_UNIONS, require_known
 from dbt_trickle.tree.expressions import column, expr
@@ -28,6 +28,7 @@ from dbt_trickle.tree.scope import Names, Scope, spelling
 from dbt_trickle.tree.subqueries import filtered, inside
 from dbt_trickle.tree.top import limited
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
+from dbt_trickle.tree.values import Item
 from dbt_trickle.tree.windows import windowed
 
 __all__ = ["Built", "Schema", "Unsupported", "build"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp
 
 from dbt_trickle.sql import verbatim
-from dbt_trickle.tree.algebra import Expr
+from dbt_trickle.tree.values import Expr
 
 _ATOMS = (exp.Column, exp.Literal, exp.Paren, exp.Anonymous, exp.Case, exp.If, exp.Cast, exp.TryCast, exp.Boolean)
 # What Not may stand in without parentheses: elsewhere it would take in what follows it.

@@ -6,17 +6,15 @@ aggregate used twice is computed once, below); this one is for comparing with it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import singledispatch
 
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
 from dbt_trickle.sql import verbatim
-from dbt_trickle.sql.verbatim import Verbatim
 from dbt_trickle.tree.algebra import (
     Aggregate,
-    Expr,
     Filter,
     Generate,
     InnerJoin,
@@ -32,34 +30,9 @@ from dbt_trickle.tree.algebra import (
     Window,
     walk,
 )
+from dbt_trickle.tree.blocks import Block, Writer, labels_of, named, select, subquery
 from dbt_trickle.tree.render import join_word, looked_up
-
-
-@dataclass(frozen=True)
-class Block:
-    """What one SELECT has below its select list; `values` are the tree's columns in terms of its FROM clause."""
-
-    values: Mapping[str, str]
-    source: str
-    where: tuple[str, ...] = ()
-    group: tuple[str, ...] = ()
-    having: tuple[str, ...] = ()
-    grouped: bool = False
-    over: bool = False  # whether a value is one over a window, which nothing but the select list may name
-
-    def of(self, value: Expr) -> str:
-        return verbatim.replaced(value.sql, {name: self.values[name] for name in value.columns})
-
-    @property
-    def tables_only(self) -> bool:
-        return not (self.where or self.grouped or self.over)
-
-
-@dataclass(frozen=True)
-class Writer:
-    at: Mapping[str, str]
-    aliases: Iterator[str]  # for subqueries
-    merged: bool
+from dbt_trickle.tree.values import Expr
 
 
 def flat(tree: Project, at: Mapping[str, str], merged: bool = True) -> str:
@@ -94,7 +67,7 @@ def _(tree: Scan, writer: Writer) -> Block:
 def _(tree: Filter, writer: Writer) -> Block:
     below = _block(tree.child, writer)
     if below.over:
-        below = _subquery(below, tree.child, writer)
+        below = subquery(below, tree.child, writer)
     condition = below.of(tree.condition)
     if below.grouped:
         return replace(below, having=(*below.having, condition))
@@ -107,15 +80,15 @@ def _(tree: SemiJoin, writer: Writer) -> Block:
         return _join(tree, writer)
     left, right = _block(tree.left, writer), _block(tree.right, writer)
     if left.grouped or left.over:
-        left = _subquery(left, tree.left, writer)
+        left = subquery(left, tree.left, writer)
     outside, mine, others = tree.predicate.correlated, tree.predicate.mine, tree.predicate.others
     if right.over or (right.grouped and outside is not None):
-        right = _subquery(right, tree.right, writer)
+        right = subquery(right, tree.right, writer)
     both = Block({**left.values, **right.values}, "")
     if outside is not None:
         right = replace(right, where=(*right.where, both.of(outside)))
     shown = {f"v{i}": right.of(each) for i, each in enumerate(others)} or {"one": "1"}
-    text = f"(\n{_select(right, shown)}\n)"
+    text = f"(\n{select(right, shown)}\n)"
     denied = "NOT " if tree.anti else ""
     if mine:
         values = ", ".join(left.of(each) for each in mine)
@@ -148,7 +121,7 @@ def _(tree: SetOperation, writer: Writer) -> Block:
 @_block.register
 def _(tree: Generate, writer: Writer) -> Block:
     below = _as_table(tree.child, writer)
-    alias, labels = quote(next(writer.aliases)), _labels(tree.names)
+    alias, labels = quote(next(writer.aliases)), labels_of(tree.names)
     view = f"LATERAL VIEW {'OUTER ' if tree.outer else ''}{below.of(tree.call)} {alias}"
     values = {name: f"{alias}.{quote(label)}" for name, label in zip(tree.names, labels, strict=True)}
     return Block({**below.values, **values}, f"{below.source}\n{view} AS {', '.join(map(quote, labels))}")
@@ -158,26 +131,20 @@ def _(tree: Generate, writer: Writer) -> Block:
 def _(tree: Lookup, writer: Writer) -> Block:
     below, found = _block(tree.child, writer), _block(tree.query, writer)
     if found.grouped or found.over:
-        found = _subquery(found, tree.query, writer)
+        found = subquery(found, tree.query, writer)
     if tree.condition is not None:
         both = Block({**below.values, **found.values}, "")
         found = replace(found, where=(*found.where, both.of(tree.condition)))
     value = found.of(Expr(looked_up(tree), frozenset(tree.query.columns)))
-    text = f"(\n{_select(found, {tree.item.name: value})}\n)"
+    text = f"(\n{select(found, {tree.item.name: value})}\n)"
     return replace(below, values={**below.values, tree.item.name: text})
 
 
 def _union(word: str, tree: UnionAll | SetOperation, writer: Writer) -> Block:
     """Its columns are called as the query calls them: Spark does not remove an alias of a column of a union."""
-    labels = _labels(tree.columns)
+    labels = labels_of(tree.columns)
     branches = (_projected(each, writer, labels) for each in (tree.left, tree.right))
-    return _named(f"\n{word}\n".join(branches), tree.columns, writer, labels)
-
-
-def _labels(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Without the name of the relation, where they remain different."""
-    short = tuple(name.partition(".")[2] or name for name in columns)
-    return short if len({name.lower() for name in short}) == len(short) else columns
+    return named(f"\n{word}\n".join(branches), tree.columns, writer, labels)
 
 
 @_block.register
@@ -188,7 +155,7 @@ def _(tree: Aggregate, writer: Writer) -> Block:
     rows = tree.child.child if tree.grouping is not None and isinstance(tree.child, Generate) else tree.child
     below = _block(rows, writer)
     if below.grouped or below.over:
-        below = _subquery(below, rows, writer)
+        below = subquery(below, rows, writer)
     if tree.grouping is None:
         keys = {key.name: below.of(key.value) for key in tree.keys}
         group = tuple(keys.values())
@@ -200,7 +167,7 @@ def _(tree: Aggregate, writer: Writer) -> Block:
     calls = {call.name: below.of(call.value) for call in tree.calls}
     values = {**{name: verbatim.atomic(value) for name, value in keys.items()}, **calls}
     block = replace(below, values=values, group=group, grouped=True)
-    return block if writer.merged else _subquery(block, tree, writer)
+    return block if writer.merged else subquery(block, tree, writer)
 
 
 @_block.register
@@ -208,7 +175,7 @@ def _(tree: Window, writer: Writer) -> Block:
     below = _block(tree.child, writer)
     read = frozenset().union(*(each.columns for each in (*tree.partition, *(call.value for call in tree.calls))))
     if below.over and not read <= _plain(tree.child):
-        below = _subquery(below, tree.child, writer)
+        below = subquery(below, tree.child, writer)
     calls = {call.name: below.of(call.value) for call in tree.calls}
     return replace(below, values={**below.values, **calls}, over=True)
 
@@ -221,7 +188,7 @@ def _plain(tree: Operator) -> frozenset[str]:
 @_block.register
 def _(tree: Project, writer: Writer) -> Block:
     """Within a tree it is a subquery: what it computes may be used above more than once."""
-    return _named(_projected(tree, writer), tree.columns, writer)
+    return named(_projected(tree, writer), tree.columns, writer)
 
 
 def _projected(tree: Project, writer: Writer, labels: tuple[str, ...] = ()) -> str:
@@ -229,46 +196,14 @@ def _projected(tree: Project, writer: Writer, labels: tuple[str, ...] = ()) -> s
     used = frozenset().union(*(item.value.columns for item in tree.items))
     if below.grouped and not (below.group or below.having or used):
         # Without a call in it nothing would say that this SELECT has one row.
-        below = _subquery(below, tree.child, writer)
+        below = subquery(below, tree.child, writer)
     values = (below.of(item.value) for item in tree.items)
-    return _select(below, dict(zip(labels or tree.columns, values, strict=True)))
+    return select(below, dict(zip(labels or tree.columns, values, strict=True)))
 
 
 def _as_table(tree: Operator, writer: Writer, alone: bool = False) -> Block:
     """Something that can stand beside JOIN."""
     block = _block(tree, writer)
     if not block.tables_only or (alone and isinstance(tree, (InnerJoin, OuterJoin, SemiJoin))):
-        return _subquery(block, tree, writer)
+        return subquery(block, tree, writer)
     return block
-
-
-def _subquery(block: Block, tree: Operator, writer: Writer) -> Block:
-    """What is computed over a window passes columns on under the names they have, or Spark makes others of them."""
-    labels = _labels(tree.columns) if block.over else tree.columns
-    chosen = {label: block.values[name] for label, name in zip(labels, tree.columns, strict=True)}
-    return _named(_select(block, chosen), tree.columns, writer, labels)
-
-
-def _named(select: str, columns: tuple[str, ...], writer: Writer, labels: tuple[str, ...] = ()) -> Block:
-    alias = quote(next(writer.aliases))
-    named = zip(columns, labels or columns, strict=True)
-    return Block({name: f"{alias}.{quote(label)}" for name, label in named}, f"(\n{select}\n) AS {alias}")
-
-
-def _select(block: Block, chosen: Mapping[str, str]) -> str:
-    text = "SELECT " + ", ".join(_called(value, name, block.over) for name, value in chosen.items())
-    text += f"\nFROM {block.source}"
-    for word, conditions in (("WHERE", block.where), ("GROUP BY", block.group), ("HAVING", block.having)):
-        if conditions:
-            joined = ", ".join(conditions) if word == "GROUP BY" else _all_of(conditions)
-            text += f"\n{word} {joined}"
-    return text
-
-
-def _called(value: str, name: str, over: bool) -> str:
-    passed_on = over and value.endswith(f".{quote(name)}") and len(Verbatim().tokenize(value)) == len("a.b")
-    return value if passed_on else f"{value} AS {quote(name)}"
-
-
-def _all_of(conditions: tuple[str, ...]) -> str:
-    return conditions[0] if len(conditions) == 1 else " AND ".join(f"({each})" for each in conditions)

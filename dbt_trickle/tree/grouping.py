@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dbt_trickle.sql import verbatim
-from dbt_trickle.tree.algebra import Aggregate, Call, Item, Operator
+from dbt_trickle.tree.algebra import Aggregate, Operator
 from dbt_trickle.tree.binding import Resolve, bound
 from dbt_trickle.tree.calls import aggregate_of, call_of, has_aggregate, is_aggregate
 from dbt_trickle.tree.expressions import column, columns, expr, rebuilt, within
@@ -16,6 +16,7 @@ from dbt_trickle.tree.functions import OF_GROUPING_SETS
 from dbt_trickle.tree.grouping_sets import SETS, Copies, grouping, sets_of
 from dbt_trickle.tree.scope import Names, Scope, spelling
 from dbt_trickle.tree.unsupported import not_yet, unsupported
+from dbt_trickle.tree.values import Call, Item
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dbt_trickle.tree.algebra import Aggregate, Call, Expr, Generate, Grouping, Item, Operator
+from dbt_trickle.tree.algebra import Aggregate, Generate, Operator
 from dbt_trickle.tree.expressions import column, expr
 from dbt_trickle.tree.unsupported import not_yet, unsupported
+from dbt_trickle.tree.values import Call, Expr, Grouping, Item
 
 SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 _Sets = list[tuple[exp.Expr, ...]]

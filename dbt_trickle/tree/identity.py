@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dbt_trickle.names import RESERVED_PREFIX, quote
-from dbt_trickle.tree.algebra import Aggregate, Expr, Filter, Project, Window
+from dbt_trickle.tree.algebra import Aggregate, Filter, Project, Window
+from dbt_trickle.tree.values import Expr
 
 ROW_ID = f"{RESERVED_PREFIX}row_id"
 

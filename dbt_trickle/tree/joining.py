@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from dbt_trickle.tree.algebra import Expr, InnerJoin, Item, Operator, OuterJoin, Project, SemiJoin
+from dbt_trickle.tree.algebra import InnerJoin, Operator, OuterJoin, Project, SemiJoin
 from dbt_trickle.tree.binding import bound
 from dbt_trickle.tree.expressions import column, expr
 from dbt_trickle.tree.scope import Names, Scope, Visible, spelling
 from dbt_trickle.tree.unsupported import not_yet, unsupported
+from dbt_trickle.tree.values import Expr, Item
 
 Part = tuple[Operator, Scope]  # of a FROM clause
 

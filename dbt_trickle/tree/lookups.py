@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dbt_trickle.names import RESERVED_PREFIX
-from dbt_trickle.tree.algebra import Call, Expr, Item, Lookup, Operator
+from dbt_trickle.tree.algebra import Lookup, Operator
 from dbt_trickle.tree.binding import Resolve, bound
 from dbt_trickle.tree.calls import has_aggregate
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
@@ -18,6 +18,7 @@ from dbt_trickle.tree.joining import by_name
 from dbt_trickle.tree.relations import Place, unwrapped
 from dbt_trickle.tree.scope import Scope
 from dbt_trickle.tree.unsupported import not_yet, unsupported
+from dbt_trickle.tree.values import Call, Expr, Item
 
 # The subquery's rows, its scope, and the conditions that read the outer query.
 Inside = Callable[[exp.Select, Scope, Place], tuple[Operator, Scope, list[exp.Expr]]]

@@ -12,7 +12,6 @@ from dbt_trickle.tree.algebra import (
     Filter,
     Generate,
     InnerJoin,
-    Item,
     Lookup,
     Operator,
     OuterJoin,
@@ -25,6 +24,7 @@ from dbt_trickle.tree.algebra import (
     Window,
 )
 from dbt_trickle.tree.render import looked_up
+from dbt_trickle.tree.values import Item
 
 
 def printed(tree: Operator) -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dbt_trickle.tree.algebra import Field, Operator, Scan
+from dbt_trickle.tree.algebra import Operator, Scan
 from dbt_trickle.tree.joining import Part, joined, only
 from dbt_trickle.tree.scope import Names, Scope, Visible, spelling
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
+from dbt_trickle.tree.values import Field
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,9 @@ from dbt_trickle.names import RESERVED_PREFIX, quote
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.algebra import (
     Aggregate,
-    Call,
     Filter,
     Generate,
     InnerJoin,
-    Item,
     Lookup,
     Operator,
     OuterJoin,
@@ -26,6 +24,7 @@ from dbt_trickle.tree.algebra import (
     UnionAll,
     Window,
 )
+from dbt_trickle.tree.values import Call, Item
 
 
 def state(tree: Operator, at: Mapping[str, str]) -> str:

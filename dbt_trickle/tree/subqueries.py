@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from dbt_trickle.tree.algebra import Filter, Operator, Predicate, SemiJoin
+from dbt_trickle.tree.algebra import Filter, Operator, SemiJoin
 from dbt_trickle.tree.binding import Resolve, bound
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
 from dbt_trickle.tree.expressions import column, expr, name_parts
@@ -21,6 +21,7 @@ from dbt_trickle.tree.lookups import Lookups
 from dbt_trickle.tree.relations import Place, relations, unwrapped
 from dbt_trickle.tree.scope import Scope
 from dbt_trickle.tree.unsupported import unsupported
+from dbt_trickle.tree.values import Predicate
 
 
 def filtered(tree: Operator, scope: Scope, where: exp.Where | None, place: Place) -> Operator:

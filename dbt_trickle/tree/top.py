@@ -5,9 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_trickle.names import quote
-from dbt_trickle.tree.algebra import Expr, Item, Project, SortKey, TopK
+from dbt_trickle.tree.algebra import Project, TopK
 from dbt_trickle.tree.scope import spelling
 from dbt_trickle.tree.unsupported import not_yet, unsupported
+from dbt_trickle.tree.values import Expr, Item, SortKey
 
 
 def limited(select: exp.Select, root: Project, names: tuple[str, ...]) -> Project:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dbt_trickle.sql import verbatim
-from dbt_trickle.tree.algebra import Operator, Over, Window
+from dbt_trickle.tree.algebra import Operator, Window
 from dbt_trickle.tree.calls import aggregate_of
 from dbt_trickle.tree.expressions import column, expr, rebuilt
 from dbt_trickle.tree.functions import POSITIONS, RANKS
 from dbt_trickle.tree.grouping import Output
 from dbt_trickle.tree.scope import Names
 from dbt_trickle.tree.unsupported import unsupported
+from dbt_trickle.tree.values import Over
 
 
 def windowed(

@@ -13,9 +13,10 @@ from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.aggregate.functions import Part, Rule, rule
 from dbt_trickle.delta.context import Delta
 from dbt_trickle.names import RESERVED_PREFIX, literal, quote
-from dbt_trickle.tree.algebra import Aggregate, Call
+from dbt_trickle.tree.algebra import Aggregate
 from dbt_trickle.tree.identity import ROW_ID, row_id
 from dbt_trickle.tree.render import state
+from dbt_trickle.tree.values import Call
 
 COUNT = f"{RESERVED_PREFIX}count"
 _W = quote(WEIGHT)

@@ -1,0 +1,81 @@
+"""What operators are made of: expressions, and what is named by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Expr:
+    """Spark SQL over the columns of the operator below, quoted; and which columns those are."""
+
+    sql: str
+    columns: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Item:
+    """A named expression."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Call:
+    """A named aggregate: what is computed of the rows of a group.
+
+    `argument`: where there is one, and nothing else: that of FILTER is put into it (NULL is never counted).
+    """
+
+    name: str
+    function: str  # in lower case, with `distinct` behind it
+    value: Expr  # the whole call
+    argument: Expr | None = None
+    of_rows: bool = False  # the call follows from its argument's values, or it is count(*)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column that a scan reads: the source's name for it, its type there, and its name in the tree."""
+
+    source_name: str
+    type: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Over:
+    """A named call over a window."""
+
+    name: str
+    function: str
+    value: Expr  # the whole of it
+    argument: Expr | None = None  # where there is one
+    # Whether it may see rows in an order that ORDER BY leaves open: row_number(), ROWS BETWEEN …
+    by_position: bool = False
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A semi join as a query's WHERE has it: `mine IN (SELECT others … WHERE correlated)`, or EXISTS without values."""
+
+    mine: tuple[Expr, ...] = ()
+    others: tuple[Expr, ...] = ()
+    correlated: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """GROUPING SETS as the query has them: keys over the rows that were copied, and positions among them."""
+
+    keys: tuple[Expr, ...]
+    sets: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """`direction`: what stands behind the column in ORDER BY."""
+
+    column: str
+    direction: str
