@@ -13,7 +13,8 @@ from dbt_trickle.names import quote
 from dbt_trickle.tree.algebra import Operator, Project, scans
 from dbt_trickle.tree.build import build
 from dbt_trickle.tree.flat import flat
-from dbt_trickle.tree.plan_text import Node, Unread, ids_of_two_relations, normalized, walk
+from dbt_trickle.tree.plan_nodes import Node, Unread, walk
+from dbt_trickle.tree.plan_text import ids_of_two_relations, normalized
 from dbt_trickle.tree.relations import Schema
 
 # What the session must be set to while plans are asked for.

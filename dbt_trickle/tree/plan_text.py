@@ -8,10 +8,11 @@ else is the same column, a Project that changes nothing is none, and ids are num
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
-_INDENT = re.compile(r"(?:[: ]  )*(?:[:+]- )?")
+from dbt_trickle.tree.plan_nodes import Node, over, parsed, walk
+
 # A name with spaces and the like: known where the column comes from, and where it is made.
 _RELATION_COLUMN = re.compile(r"[\[,] ?([^#\[\],]+)#(\d+)")
 _MADE_COLUMN = re.compile(r" AS ([^#]+)#(\d+)")
@@ -26,37 +27,12 @@ _CROSS = re.compile(r"^Join Cross\b")  # with a condition, or without one: the s
 _PLAIN = re.compile(r"Project \[[#\dL, ]*\]")
 _OF_BOTH = ("Join Inner", "Join LeftOuter", "Join RightOuter", "Join FullOuter")
 _OF_THE_LEFT = ("Join LeftSemi", "Join LeftAnti")
-# How much further right: a subquery's plan comes before those that the node reads.
-_CHILD, _INNER = 1, 2
 _PASS_ON = ("Filter", "Window", "WindowGroupLimit")  # their child's columns, in that order
 _CTE = re.compile(r"\b(CTERelation(?:Def|Ref)) (\d+)")
 
 
-class Unread(Exception):
-    """A plan that is not printed as plans are: nothing can be said of it."""
-
-
-@dataclass(frozen=True)
-class Node:
-    """`inner`: the plans of the subqueries that stand in its expressions."""
-
-    text: str
-    children: tuple[Node, ...] = ()
-    inner: tuple[Node, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        return re.split(r"\W", self.text, maxsplit=1)[0]
-
-
-def walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in (*node.inner, *node.children):
-        yield from walk(child)
-
-
 def normalized(plan: str) -> Node:
-    tree = _parsed([line.rstrip() for line in plan.strip("\n").splitlines()])
+    tree = parsed([line.rstrip() for line in plan.strip("\n").splitlines()])
     tree = _changed(tree, lambda text: _ALIAS_OF_GENERATOR.sub(r"\1, ", _CROSS.sub("Join Inner", _HINT.sub("", text))))
     return _numbered(_without_idle_projects(_without_renaming(_without_names(tree))))
 
@@ -85,45 +61,8 @@ def _seen_twice(node: Node) -> tuple[set[str], set[str]]:
     return seen, twice
 
 
-def _parsed(lines: list[str]) -> Node:
-    """Each level is three characters further right. What has no mark of a child belongs to the line before."""
-    depths: list[tuple[int, str]] = []
-    for line in lines:
-        indent = len(_INDENT.match(line).group())  # type: ignore[union-attr]
-        if depths and (indent == 0 or indent % 3):
-            depths[-1] = (depths[-1][0], f"{depths[-1][1]}\n{line}")
-        else:
-            depths.append((indent // 3, line[indent:]))
-
-    def ends(at: int) -> int:
-        """Behind all that is further right."""
-        end = at + 1
-        while end < len(depths) and depths[end][0] > depths[at][0]:
-            end += 1
-        return end
-
-    def node(at: int) -> Node:
-        depth, found = depths[at][0], {_CHILD: list[Node](), _INNER: list[Node]()}
-        next_ = at + 1
-        while next_ < ends(at):
-            step = depths[next_][0] - depth
-            if step not in found or (step == _INNER and found[_CHILD]):
-                raise Unread(depths[next_][1])
-            found[step].append(node(next_))
-            next_ = ends(next_)
-        return Node(depths[at][1], tuple(found[_CHILD]), tuple(found[_INNER]))
-
-    if not depths or ends(0) != len(depths):
-        raise Unread("")
-    return node(0)
-
-
 def _changed(node: Node, change: Callable[[str], str]) -> Node:
-    return replace(_over(node, lambda each: _changed(each, change)), text=change(node.text))
-
-
-def _over(node: Node, change: Callable[[Node], Node]) -> Node:
-    return replace(node, children=tuple(map(change, node.children)), inner=tuple(map(change, node.inner)))
+    return replace(over(node, lambda each: _changed(each, change)), text=change(node.text))
 
 
 def _without_names(tree: Node) -> Node:
@@ -163,7 +102,7 @@ def _without_renaming(tree: Node) -> Node:
 
 
 def _without_idle_projects(node: Node) -> Node:
-    node = _over(node, _without_idle_projects)
+    node = over(node, _without_idle_projects)
     if node.kind == "Project" and _PLAIN.fullmatch(node.text):
         below = _output(node.children[0])
         if below is not None and below == _output(node):
