@@ -16,7 +16,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.run import guard, maintain, past, recover, retry, stale
+from dbt_trickle.run import deep, guard, maintain, past, recover, retry, stale
 from dbt_trickle.run.announced import Outcome, Planned
 from dbt_trickle.run.session import Session, is_missing, meaning
 from dbt_trickle.run.sources import Sources
@@ -46,6 +46,7 @@ class Invocation:
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
+        deep.allow()
         self.sources = Sources(self.stream_table_at, self.clock)
 
     # --- reading -------------------------------------------------------------------------------

@@ -72,6 +72,13 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
 
     `anew`: nothing that is remembered of the query counts, because the query or what it reads is another one.
     """
+    try:
+        return _understood(here, columns, anew)
+    except RecursionError:
+        return Understood(None, "the query is nested too deeply")
+
+
+def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Understood:
     obstacle = _obstacle(here, columns)
     if obstacle:
         return Understood(None, obstacle)
