@@ -83,7 +83,7 @@ def reason(line: Line) -> str:
     try:
         build(line.sql.format(**{name: f"__{name}" for name in TABLES}), sources)
     except Unsupported as problem:
-        return re.sub(r" \(line \d+\)$", "", problem.reason)
+        return re.sub(r" \(line \d+, column \d+\)$", "", problem.reason)
     return ""
 
 

@@ -12,6 +12,7 @@ from dbt_trickle.errors import ModelError
 from dbt_trickle.formats.base import Frontier, SourceVersion
 from dbt_trickle.names import Relation
 from dbt_trickle.run.views import ViewText
+from dbt_trickle.sql.text import Edit
 
 MAX_VIEW_DEPTH = 10
 SESSION_CATALOG = "spark_catalog"
@@ -48,6 +49,7 @@ class PinnedQuery:
     as_of: tuple[str, ...] = ()
     volatile: tuple[str, ...] = ()  # functions whose value no source determines
     template: str = ""  # the text with placeholders (names.placeholder) for its tables
+    places: tuple[Edit, ...] = ()  # what has made that of the text
     tables: Mapping[str, TableFacts] = field(default_factory=dict)
     functions: tuple[str, ...] = ()  # all that it calls, in views below it as well
     views: Mapping[str, ViewText] = field(default_factory=dict)

@@ -136,6 +136,7 @@ class Sources:
             tuple(as_of),
             tuple(dict.fromkeys(volatile)),
             sql.splice(text, places),
+            tuple(places),
             facts,
             tuple(sorted(set(functions))),
             views,

@@ -21,6 +21,7 @@ from dbt_trickle.run.columns import described, positions
 from dbt_trickle.run.doubts import doubt, types_of
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
+from dbt_trickle.sql.text import origin, without_terminator
 from dbt_trickle.sql.verbatim import without_order
 from dbt_trickle.tree import guard
 from dbt_trickle.tree.algebra import Aggregate, scans
@@ -135,7 +136,16 @@ def _obstacle(here: Situation, columns: tuple[Column, ...]) -> str:
 
 
 def _built(here: Situation, schemas: Mapping[str, tuple[tuple[str, str], ...]]) -> Built:
-    return build(here.pinned.template, {placeholder(key): Schema(key, columns) for key, columns in schemas.items()})
+    """A construct that is not maintained is told with its place in the text that dbt has compiled."""
+    sources = {placeholder(key): Schema(key, columns) for key, columns in schemas.items()}
+    try:
+        return build(here.pinned.template, sources)
+    except Unsupported as problem:
+        if problem.at is None:
+            raise
+        query = here.request.query
+        begin = query.find(without_terminator(query))
+        raise problem.within(query, begin + origin(here.pinned.places, problem.at)) from None
 
 
 def _schemas(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot.dialects.spark import Spark
@@ -21,6 +22,24 @@ def splice(sql: str, edits: list[Edit]) -> str:
     for edit in sorted(edits, key=lambda e: e.start, reverse=True):
         sql = sql[: edit.start] + edit.text + sql[edit.end :]
     return sql
+
+
+def origin(edits: Sequence[Edit], position: int) -> int:
+    """Where a position of the spliced text is in the text as it was; of what was put in, where that begins."""
+    moved = 0
+    for edit in sorted(edits, key=lambda each: each.start):
+        begin = edit.start + moved
+        if position < begin:
+            break
+        if position < begin + len(edit.text):
+            return edit.start
+        moved += len(edit.text) - (edit.end - edit.start)
+    return position - moved
+
+
+def line_and_column(text: str, position: int) -> tuple[int, int]:
+    """Both from 1."""
+    return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
 
 
 def without_terminator(sql: str) -> str:

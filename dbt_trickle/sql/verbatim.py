@@ -50,6 +50,11 @@ def parse(text: str) -> exp.Query | Unparsed:
     return statements[0]
 
 
+def begin(node: exp.Expr) -> int | None:
+    """Where a node's text begins, as far as the parser has noted it in or below the node."""
+    return min((each.meta["start"] for each in node.walk() if "start" in each.meta), default=None)
+
+
 def called(text: str) -> frozenset[str] | None:
     """The functions that a query calls, by the names that Spark looks them up under; none: it is not understood.
 

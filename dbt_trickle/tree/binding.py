@@ -98,7 +98,7 @@ def _call(node: exp.Anonymous, resolve: Resolve, aggregates: bool, inside: bool,
     result = exp.Anonymous(
         this=name, expressions=[*units, *(bound(each, resolve, aggregates, inside, windows) for each in arguments)]
     )
-    result.meta.update({key: value for key, value in node.meta.items() if key == "line"})
+    result.meta.update({key: value for key, value in node.meta.items() if key == "start"})
     return result
 
 

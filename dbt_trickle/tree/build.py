@@ -49,6 +49,13 @@ class Built:
 
 def build(text: str, sources: Mapping[str, Schema]) -> Built:
     """The tree of a query whose relations are named by the keys of `sources`."""
+    try:
+        return _built(text, sources)
+    except Unsupported as problem:
+        raise problem.within(text, problem.at) from None
+
+
+def _built(text: str, sources: Mapping[str, Schema]) -> Built:
     query = verbatim.parse(text)
     if isinstance(query, Unparsed):
         raise Unsupported(f"the query is not understood: {query.reason}")

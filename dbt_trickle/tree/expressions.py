@@ -26,7 +26,7 @@ def rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
         return exp.Paren(this=result) if isinstance(result, exp.Not) and not isinstance(node, _TAKES_NOT) else result
 
     result = type(node)(**{key: changed(value) for key, value in node.args.items()})
-    result.meta.update({key: value for key, value in node.meta.items() if key == "line"})
+    result.meta.update({key: value for key, value in node.meta.items() if key == "start"})
     return result
 
 
@@ -44,9 +44,9 @@ def column(name: str, fields: tuple[str, ...] = (), where: exp.Expr | None = Non
     result: exp.Expr = exp.Column(this=exp.Identifier(this=name, quoted=True))
     for each in fields:
         result = exp.Dot(this=result, expression=exp.Identifier(this=each, quoted=True))
-    lines = [part.meta["line"] for part in where.walk() if "line" in part.meta] if where is not None else []
-    if lines:
-        result.meta["line"] = min(lines)
+    begin = verbatim.begin(where) if where is not None else None
+    if begin is not None:
+        result.meta["start"] = begin
     return result
 
 

@@ -22,7 +22,6 @@ OTHERS_WORDS = {
 PARTS = {
     "of … rows": "… of … changed",
     "no …": "it was made with …, the session has …",
-    "… (line …)": "… is not maintained yet",
     "column … of type … …": "holds a …, by which Spark cannot group",
     r"\bLocalRelation (?!<empty>)": "the plan has rows that it does not show",
     "is not known": "the name … …",

@@ -10,6 +10,7 @@ import yaml
 
 from dbt_trickle import sql
 from dbt_trickle.sql import Analysis, Edit, Unparsed
+from dbt_trickle.sql.text import line_and_column, origin, splice
 
 TABLES = yaml.safe_load((Path(__file__).parent / "fixtures" / "tables.yml").read_text(encoding="utf-8"))
 
@@ -92,3 +93,16 @@ def test_splice_edits_from_the_back() -> None:
 )
 def test_closing_semicolon(text: str, left: str) -> None:
     assert sql.without_terminator(text) == left
+
+
+@pytest.mark.parametrize(("at", "was"), [(0, 0), (7, 7), (14, 14), (20, 14), (26, 15), (30, 19)])
+def test_a_place_in_a_text_with_other_names_is_one_of_the_text_as_it_was(at: int, was: int) -> None:
+    query = "select k from t where x"
+    edits = [Edit(14, 15, "__pgt_source")]
+    assert query[:15] + " where x" == query
+    assert origin(edits, at) == was
+    assert splice(query, edits)[27:] == query[16:]
+
+
+def test_a_place_is_a_line_and_a_column() -> None:
+    assert [line_and_column("a\nbc\n\nd", at) for at in (0, 2, 3, 6)] == [(1, 1), (2, 1), (2, 2), (4, 1)]
