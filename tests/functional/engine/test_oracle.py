@@ -17,7 +17,7 @@ from histories import SEED, change
 from dbt_trickle.apply import few
 
 QUERIES: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_name("queries.yml").read_text("utf-8"))
-STEPS = int(os.environ.get("TRICKLE_ORACLE_STEPS", "3"))
+STEPS = int(os.environ.get("TRICKLE_ORACLE_STEPS", "2"))
 
 pytestmark = pytest.mark.spark
 
