@@ -101,13 +101,23 @@ def _without_renaming(tree: Node) -> Node:
     return _changed(tree, merged)
 
 
-def _without_idle_projects(node: Node) -> Node:
-    node = over(node, _without_idle_projects)
+def _without_idle_projects(node: Node, ordered: bool = True) -> Node:
+    """One that puts columns in another order does nothing, either, where their order is nobody's."""
+    below = _is_ordered_below(node, ordered)
+    children = tuple(_without_idle_projects(child, below) for child in node.children)
+    node = replace(node, children=children, inner=tuple(map(_without_idle_projects, node.inner)))
     if node.kind == "Project" and _PLAIN.fullmatch(node.text):
-        below = _output(node.children[0])
-        if below is not None and below == _output(node):
+        found, mine = _output(node.children[0]), _output(node)
+        if found and mine and (found == mine or (not ordered and sorted(found) == sorted(mine))):
             return node.children[0]
     return node
+
+
+def _is_ordered_below(node: Node, ordered: bool) -> bool:
+    """Whether the order of the columns below matters: where a list names them it is nobody's."""
+    if node.kind in _PASS_ON or node.text.startswith((*_OF_BOTH, *_OF_THE_LEFT)):
+        return ordered
+    return node.kind not in ("Project", "Aggregate")
 
 
 def _output(node: Node) -> list[str] | None:
@@ -174,9 +184,7 @@ def _numbered(tree: Node) -> Node:
         text = _CTE.sub(lambda match: f"{match.group(1)} {number(f'cte {match.group(2)}')}", text)
         if not ordered and _PLAIN.fullmatch(text):
             text = f"Project [{', '.join(sorted(text[9:-1].split(', ')))}]"
-        # Where a list above names the columns, their order below it is nobody's.
-        passes = node.kind in _PASS_ON or node.text.startswith((*_OF_BOTH, *_OF_THE_LEFT))
-        below = ordered if passes else node.kind not in ("Project", "Aggregate")
+        below = _is_ordered_below(node, ordered)
         inner = tuple(numbered(each, True) for each in node.inner)
         return Node(text, tuple(numbered(child, below) for child in node.children), inner)
 

@@ -167,6 +167,11 @@ def test_below_a_window_as_well_but_not_below_a_union() -> None:
     other = plan.replace("Project [k#1L, region#2]", "Project [region#2, k#1L]")
     assert guard.same_plan(plan, other)
     assert not guard.same_plan(plan.replace(window, "Union"), other.replace(window, "Union"))
+    turned = plan.replace("Project [k#1L, region#2]", "Project [amount#3L, region#2, k#1L]")
+    without = stacked("Project [place#9]", f"+- {window}", f"   +- {ORDERS}")
+    assert guard.same_plan(turned, without)
+    assert not guard.same_plan(turned.replace(window, "Union"), without.replace(window, "Union"))
+    assert not guard.same_plan(plan, without)  # that is another set of columns
 
 
 def test_a_generators_alias_is_no_part_of_its_meaning() -> None:
