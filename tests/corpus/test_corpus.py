@@ -66,7 +66,7 @@ def chosen(all_of_them: dict[str, str]) -> dict[str, str]:
 
 def finished(corpus: Corpus) -> None:
     count = sum(each == DIFFERENTIAL for each in corpus.recorded.values())
-    print(f"\n{count} of {len(corpus.recorded)} queries differential, {ROUNDS} rounds")
+    print(f"\n{count} of {len(corpus.recorded)} queries differential, {ROUNDS} rounds; recomputed {corpus.recomputed}")
     assert not corpus.wrong, "\n".join(corpus.wrong)
     if RECORD:
         queries.record(corpus.recorded)
