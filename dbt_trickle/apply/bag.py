@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbt_trickle.apply.base import NOT_STORED, Applied, all_equal, merge_into, named, net, quoted, with_ctes
+from dbt_trickle.apply.base import NOT_STORED, Applied, all_equal, as_stored, merge_into, named, net, quoted, with_ctes
 from dbt_trickle.apply.shape import Shape, with_row_id
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.context import Delta
@@ -22,12 +22,8 @@ WENT = "[TRK-900] a row went although all sources only grew (this is a bug in db
 
 def appended(shape: Shape, delta: Delta, storage: Relation) -> Applied:
     """Nothing but filters, projections and joins over sources that only grew: rows only come."""
-    items = ", ".join(
-        f"{quote(item.name)} AS {quote(column.stored)}"
-        for item, column in zip(shape.tree.items, shape.columns, strict=True)
-    )
     come = f"CASE WHEN {_W} < 0 THEN raise_error({literal(WENT)}) ELSE {_W} END"
-    rows = f"SELECT {items}\nFROM {quote(delta.name)}\n{exploded(come)}"
+    rows = f"SELECT {as_stored(shape)}\nFROM {quote(delta.name)}\n{exploded(come)}"
     chosen = f"SELECT {quoted(shape.stored)}\nFROM (\n{with_row_id(shape, rows)}\n)"
     into = f"INSERT INTO {storage.sql} ({quoted(shape.stored)})"
     return Applied(f"{into}\n{with_ctes(delta.ctes)}\n{chosen}", "rows appended", "append")

@@ -81,6 +81,18 @@ def quoted(names: Sequence[str], of: str = "") -> str:
     return ", ".join(f"{of}{quote(name)}" for name in names)
 
 
+def as_stored(shape: Shape) -> str:
+    """The output's columns, called as the tree's root calls them, under the names that they are stored by."""
+    pairs = zip(shape.tree.items, shape.columns, strict=True)
+    return ", ".join(f"{quote(item.name)} AS {quote(column.stored)}" for item, column in pairs)
+
+
+def as_named(shape: Shape, of: str = "") -> str:
+    """The other way round."""
+    pairs = zip(shape.tree.items, shape.columns, strict=True)
+    return ", ".join(f"{of}{quote(column.stored)} AS {quote(item.name)}" for item, column in pairs)
+
+
 def with_ctes(ctes: Sequence[Cte]) -> str:
     return "WITH " + ",\n".join(f"{quote(cte.name)} AS (\n{cte.sql}\n)" for cte in ctes)
 

@@ -37,7 +37,7 @@ class Line:
 
 
 def lines(shape: Shape) -> tuple[Line, ...]:
-    top = grouped(shape.tree) if shape.identity.by_groups else None
+    top = grouped(shape.tree) if shape.identity.by_groups else partitioned(shape.tree)
     return tuple(_lines(shape.tree, shape, top, 0))
 
 
@@ -48,13 +48,13 @@ def identity(shape: Shape) -> str:
     return f"{names} ({shape.identity.why})" if names else "there is one row"
 
 
-def _lines(operator: Operator, shape: Shape, top: Aggregate | None, depth: int) -> list[Line]:
+def _lines(operator: Operator, shape: Shape, top: Aggregate | Window | None, depth: int) -> list[Line]:
     strategy = _strategy(operator)
-    if operator is top:
+    if isinstance(top, Window) and operator is top:
+        strategy = "its touched partitions are computed anew, and compared with what is stored of them"
+    elif operator is top:
         strategy = "its touched groups are computed anew" if shape.groups is None else "brought forward from kept state"
         strategy += f": {shape.why}" if shape.why else ""
-    if operator is partitioned(shape.tree):
-        strategy = "its touched partitions are computed anew, and compared with what is stored of them"
     below = [each for child in operator.inputs for each in _lines(child, shape, top, depth + 1)]
     return [Line(depth, line(operator), strategy), *below]
 

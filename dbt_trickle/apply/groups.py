@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dbt_trickle.apply.base import GONE, WAS, Applied, named
 from dbt_trickle.apply.merge import merge
+from dbt_trickle.apply.restated import touched
 from dbt_trickle.apply.shape import Shape, output, with_row_id
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.aggregate import state
 from dbt_trickle.delta.context import Context, Delta
-from dbt_trickle.delta.touched import key_name, keys_of, of_touched, touched_keys
+from dbt_trickle.delta.touched import key_name
 from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, quote
 from dbt_trickle.tree.algebra import Aggregate
+from dbt_trickle.tree.render import state as rows_of
 
 _FOUND = named("found")
 
@@ -30,11 +32,9 @@ def brought_forward(shape: Shape, groups: state.Stateful, changes: Delta, storag
 
 
 def computed_anew(shape: Shape, groups: Aggregate, context: Context, storage: Relation) -> Applied:
-    below = rules.delta(groups.child, context)
-    small = context.is_small(groups)
     if not groups.keys:
-        now = of_touched(shape.tree.child, groups, context.new, "", small)
-        fresh = below.then(named("fresh"), output(shape, now, extra=f"true AS {quote(_FOUND)}"))
+        now = output(shape, rows_of(shape.tree.child, context.new), extra=f"true AS {quote(_FOUND)}")
+        fresh = rules.delta(groups.child, context).then(named("fresh"), now)
         values = ", ".join(f"f.{quote(name)}" for name in shape.outputs)
         # HAVING may hide the one row: then there is none.
         rows = (
@@ -43,12 +43,11 @@ def computed_anew(shape: Shape, groups: Aggregate, context: Context, storage: Re
         )
         source = fresh.then(named("rows"), with_row_id(shape, rows))
         return Applied(merge(shape, source, storage, expected=False), "its row computed anew")
-    keys = below.then(named("keys"), touched_keys(keys_of(groups), below.name))
-    now = of_touched(shape.tree.child, groups, context.new, keys.name, small)
+    keys, now = touched(shape.tree.child, groups, context)
     fresh = keys.then(named("fresh"), output(shape, now, extra=f"true AS {quote(_FOUND)}"))
-    touched = dict(zip(shape.key, (f"k.{quote(key_name(i))}" for i in range(len(groups.keys))), strict=True))
-    values = ", ".join(f"{touched.get(name, f'f.{quote(name)}')} AS {quote(name)}" for name in shape.outputs)
-    same = " AND ".join(f"f.{quote(name)} <=> {key}" for name, key in touched.items())
+    values_of = dict(zip(shape.key, (f"k.{quote(key_name(i))}" for i in range(len(groups.keys))), strict=True))
+    values = ", ".join(f"{values_of.get(name, f'f.{quote(name)}')} AS {quote(name)}" for name in shape.outputs)
+    same = " AND ".join(f"f.{quote(name)} <=> {key}" for name, key in values_of.items())
     rows = (
         f"SELECT {values}, f.{quote(_FOUND)} IS NULL AS {quote(GONE)}, false AS {quote(WAS)}\n"
         f"FROM {quote(keys.name)} AS k\nLEFT JOIN {quote(fresh.name)} AS f ON {same}"

@@ -7,12 +7,11 @@ written in one piece.
 
 from __future__ import annotations
 
-from dbt_trickle.apply.base import Applied, merge_into, named, quoted
-from dbt_trickle.apply.restated import shown_keys
+from dbt_trickle.apply.base import Applied, as_stored, merge_into, named, quoted
+from dbt_trickle.apply.restated import shown_keys, touched
 from dbt_trickle.apply.shape import Shape, with_row_id
-from dbt_trickle.delta import rules
 from dbt_trickle.delta.context import Context
-from dbt_trickle.delta.touched import key_name, of_touched, touched_keys
+from dbt_trickle.delta.touched import key_name
 from dbt_trickle.names import Relation, quote
 from dbt_trickle.tree.algebra import Window
 from dbt_trickle.tree.functions import RANKS, SAME_AGAIN
@@ -27,12 +26,8 @@ def same_again(window: Window) -> bool:
 
 
 def replaced(shape: Shape, window: Window, context: Context, storage: Relation) -> Applied:
-    below = rules.delta(window.child, context)
-    keys = below.then(named("keys"), touched_keys(window.partition, below.name))
-    now = of_touched(shape.tree, window, context.new, keys.name, context.is_small(window))
-    pairs = zip(shape.tree.items, shape.columns, strict=True)
-    items = ", ".join(f"{quote(item.name)} AS {quote(column.stored)}" for item, column in pairs)
-    come = with_row_id(shape, f"SELECT {items}\nFROM (\n{now}\n)")
+    keys, now = touched(shape.tree, window, context)
+    come = with_row_id(shape, f"SELECT {as_stored(shape)}\nFROM (\n{now}\n)")
     columns = (*shape.outputs, ROW_ID)
     found = [quote(key_name(i)) for i in range(len(window.partition))]
     nothing = ", ".join(f"NULL AS {quote(name)}" for name in columns)

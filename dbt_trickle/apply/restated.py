@@ -6,7 +6,7 @@ doubles or a row_number() with ties may: what is stored is what goes.
 
 from __future__ import annotations
 
-from dbt_trickle.apply.base import named
+from dbt_trickle.apply.base import as_named, named
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta import rules
@@ -16,31 +16,32 @@ from dbt_trickle.delta.touched import key_name, keys_of, of_touched, touched_key
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, quote
-from dbt_trickle.tree.algebra import Aggregate, Window
+from dbt_trickle.tree.algebra import Aggregate, Operator, Window
 from dbt_trickle.tree.identity import shown_at
 from dbt_trickle.tree.values import Expr
 
 
 def restated(shape: Shape, keyed: Aggregate | Window, context: Context, storage: Relation, version: int) -> Delta:
     """`keyed`: all of whose keys the output shows. The output's columns, under the names of the tree's root."""
-    found = keys_of(keyed)
-    small = context.is_small(keyed)
-    below = rules.delta(keyed.child, context)
-    keys = below.then(named("keys"), touched_keys(found, below.name))
-    now = of_touched(shape.tree, keyed, context.new, keys.name, small)
-    pairs = zip(shape.tree.items, shape.columns, strict=True)
-    stored = ", ".join(f"t.{quote(column.stored)} AS {quote(item.name)}" for item, column in pairs)
+    keys, now = touched(shape.tree, keyed, context)
     same = " AND ".join(
         f"t.{quote(shape.columns[position].stored)} <=> {quote(keys.name)}.{quote(key_name(i))}"
         for i, position in enumerate(shown_keys(shape, keyed))
     )
-    weight = quote(WEIGHT)
+    weight, hint = quote(WEIGHT), broadcast(quote(keys.name), context.is_small(keyed))
     return keys.then(
         named("restated"),
         f"SELECT {columns_of(shape.tree)}, CAST(1 AS BIGINT) AS {weight}\nFROM (\n{now}\n)\nUNION ALL\n"
-        f"SELECT {broadcast(quote(keys.name), small)}{stored}, CAST(-1 AS BIGINT) AS {weight}\n"
+        f"SELECT {hint}{as_named(shape, 't.')}, CAST(-1 AS BIGINT) AS {weight}\n"
         f"FROM {at_version(storage.sql, version)} AS t\nLEFT SEMI JOIN {quote(keys.name)} ON {same}",
     )
+
+
+def touched(tree: Operator, keyed: Aggregate | Window, context: Context) -> tuple[Delta, str]:
+    """The touched keys, and the rows that they give now: of `keyed`, or of what is row by row above it."""
+    below = rules.delta(keyed.child, context)
+    keys = below.then(named("keys"), touched_keys(keys_of(keyed), below.name))
+    return keys, of_touched(tree, keyed, context.new, keys.name, context.is_small(keyed))
 
 
 def shown_keys(shape: Shape, keyed: Aggregate | Window) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ stored before; or all rows there are were stored. Otherwise the first rows have 
 
 from __future__ import annotations
 
-from dbt_trickle.apply.base import named, net, quoted
+from dbt_trickle.apply.bag import exploded
+from dbt_trickle.apply.base import as_named, named, net, quoted
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta import rules
@@ -45,8 +46,7 @@ def restated(shape: Shape, top: TopK, context: Context, storage: Relation, versi
     )
     rows = (
         f"SELECT {columns}, true AS {_NEW}, {_CAME}\nFROM {quote(contents.name)}\n"
-        f"LATERAL VIEW explode(array_repeat(0, CAST({_COPIES} AS INT))) {quote(named('e'))} AS {quote(named('copy'))}\n"
-        f"UNION ALL\nSELECT {columns}, false, false\nFROM {quote(stored.name)}"
+        f"{exploded(_COPIES)}\nUNION ALL\nSELECT {columns}, false, false\nFROM {quote(stored.name)}"
     )
     order = ", ".join(_ordered(shape, top))
     ranked = (
@@ -63,13 +63,9 @@ def restated(shape: Shape, top: TopK, context: Context, storage: Relation, versi
     # Asked of every row, the stored ones, too: of first rows that all went, none would be left to ask.
     weight = f"CASE WHEN NOT ({known}) THEN CAST(raise_error({literal(TOO_MANY_WENT)}) AS BIGINT)"
     weight += f" WHEN {_NEW} THEN 1L ELSE -1L END"
-    items = ", ".join(
-        f"{quote(column.stored)} AS {quote(item.name)}"
-        for item, column in zip(shape.tree.items, shape.columns, strict=True)
-    )
     return contents.then(
         named("restated"),
-        f"SELECT {items}, {weight} AS {_W}\nFROM (\nSELECT *, {near}\nFROM (\n{lasting}\n)\n)\n"
+        f"SELECT {as_named(shape)}, {weight} AS {_W}\nFROM (\nSELECT *, {near}\nFROM (\n{lasting}\n)\n)\n"
         f"WHERE NOT {_NEW} OR {_AT} <= {top.limit}",
     )
 

@@ -6,8 +6,8 @@ Window     window(X_new ⋉ keys) − window(X_old ⋉ keys)
 
 from __future__ import annotations
 
-from dbt_trickle.delta.context import Context, Cte, Delta, columns_of
-from dbt_trickle.delta.rule import W, rule
+from dbt_trickle.delta.context import Context, Cte, Delta
+from dbt_trickle.delta.rule import difference, rule
 from dbt_trickle.delta.touched import keys_of, of_touched, touched_keys
 from dbt_trickle.tree.algebra import Aggregate, Window
 
@@ -21,8 +21,4 @@ def _(tree: Aggregate | Window, context: Context, name: str, order: tuple[str, .
     touched = Cte(f"{name}_keys", touched_keys(keys, below.name) if keys else "SELECT 1")
     small = context.is_small(tree)
     before, after = (of_touched(tree, tree, at, touched.name, small) for at in (context.old, context.new))
-    rows = (
-        f"SELECT {columns_of(tree)}, CAST(-1 AS BIGINT) AS {W}\nFROM (\n{before}\n)\nUNION ALL\n"
-        f"SELECT {columns_of(tree)}, CAST(1 AS BIGINT) AS {W}\nFROM (\n{after}\n)"
-    )
-    return Delta((*below.ctes, touched, Cte(name, rows)))
+    return Delta((*below.ctes, touched, Cte(name, difference(tree, before, after))))

@@ -16,13 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbt_trickle.delta.context import Context, Cte, Delta, columns_of
-from dbt_trickle.delta.rule import W, broadcast, rule
-from dbt_trickle.names import RESERVED_PREFIX, quote
+from dbt_trickle.delta.rule import CHANGED, OTHER, W, broadcast, meeting, rule
+from dbt_trickle.names import quote
 from dbt_trickle.tree.algebra import InnerJoin, Operator, OuterJoin, SemiJoin
 from dbt_trickle.tree.render import state
-
-# Under names that no column has: `d`.`x` in a condition is a field of a column d.
-_CHANGED, _OTHER = f"{RESERVED_PREFIX}changed", f"{RESERVED_PREFIX}other"
 
 
 @dataclass(frozen=True)
@@ -77,8 +74,8 @@ def _(tree: SemiJoin, context: Context, name: str, order: tuple[str, ...]) -> De
     if left.changes is not None:
         near = _near(right, right.new, left.changes.name, tree.condition.sql, left.small)
         terms.append(
-            f"SELECT {left.columns}, {W}\nFROM {quote(left.changes.name)} AS {_CHANGED}\n"
-            f"{_kept(tree.anti)} (\n{near}\n) AS {_OTHER} ON {tree.condition.sql}"
+            f"SELECT {left.columns}, {W}\nFROM {quote(left.changes.name)} AS {CHANGED}\n"
+            f"{_kept(tree.anti)} (\n{near}\n) AS {OTHER} ON {tree.condition.sql}"
         )
     if right.changes is not None:
         ctes += _turned(f"{name}_left", left, left.old, right, tree.condition.sql)
@@ -112,10 +109,10 @@ def _pairs(tree: InnerJoin | OuterJoin, left: _Side, right: _Side, kinds: tuple[
             # All rows of the small side stay: it cannot be the one that is sent to every task.
             at, hint = _near(other, at, changed.changes.name, tree.condition.sql, changed.small), ""
         else:
-            hint = broadcast(_CHANGED, changed.small)
+            hint = broadcast(CHANGED, changed.small)
         terms.append(
-            f"SELECT {hint}{columns_of(tree)}, {_CHANGED}.{W}\nFROM {quote(changed.changes.name)} AS {_CHANGED}\n"
-            f"{kind if on else 'CROSS'} JOIN (\n{at}\n) AS {_OTHER}{on}"
+            f"SELECT {hint}{columns_of(tree)}, {CHANGED}.{W}\nFROM {quote(changed.changes.name)} AS {CHANGED}\n"
+            f"{kind if on else 'CROSS'} JOIN (\n{at}\n) AS {OTHER}{on}"
         )
     return terms
 
@@ -124,31 +121,23 @@ def _near(side: _Side, rows: str, changed: str, condition: str, small: bool) -> 
     """Of a side's rows those that meet a change: all that matter to it, and few where it is small."""
     if not small:
         return rows
-    return (
-        f"SELECT {broadcast(_CHANGED, small)}{side.columns}\nFROM (\n{rows}\n) AS {_OTHER}\n"
-        f"{_kept()} {quote(changed)} AS {_CHANGED} ON {condition}"
-    )
+    return meeting(side.operator, rows, changed, condition, small)
 
 
 def _turned(name: str, kept: _Side, rows: str, changed: _Side, condition: str) -> list[Cte]:
     """Of one side's rows, in one state, those that got their first match (+1) or lost their last (−1)."""
     if changed.changes is None:
         return []
-    hint = broadcast(_CHANGED, changed.small)
     met, was, now = f"{name}_met", f"{name}_was", f"{name}_now"
     ctes = [
-        Cte(
-            met,
-            f"SELECT {hint}{kept.columns}\nFROM (\n{rows}\n) AS {_OTHER}\n"
-            f"{_kept()} {quote(changed.changes.name)} AS {_CHANGED} ON {condition}",
-        ),
+        Cte(met, meeting(kept.operator, rows, changed.changes.name, condition, changed.small)),
         Cte(was, _near(changed, changed.old, met, condition, changed.small)),
         Cte(now, _near(changed, changed.new, met, condition, changed.small)),
     ]
     turned = (
         f"SELECT {kept.columns}, CAST({weight} AS BIGINT) AS {W}\nFROM (\nSELECT {kept.columns}\n"
-        f"FROM {quote(met)} AS {_CHANGED}\n{_kept(True)} {quote(without)} AS {_OTHER} ON {condition}\n) AS {_CHANGED}\n"
-        f"{_kept()} {quote(with_)} AS {_OTHER} ON {condition}"
+        f"FROM {quote(met)} AS {CHANGED}\n{_kept(True)} {quote(without)} AS {OTHER} ON {condition}\n) AS {CHANGED}\n"
+        f"{_kept()} {quote(with_)} AS {OTHER} ON {condition}"
         for weight, without, with_ in ((1, was, now), (-1, now, was))
     )
     return [*ctes, Cte(name, "\nUNION ALL\n".join(turned))]

@@ -9,12 +9,12 @@ value is the same as before are left out.
 from __future__ import annotations
 
 from dbt_trickle.delta.context import Context, Cte, Delta, columns_of
-from dbt_trickle.delta.rule import W, broadcast, rule
+from dbt_trickle.delta.rule import W, meeting, rule
 from dbt_trickle.names import RESERVED_PREFIX, quote
 from dbt_trickle.tree.algebra import Lookup
 from dbt_trickle.tree.render import state, value_of
 
-_CHANGED, _OTHER, _WAS = (f"{RESERVED_PREFIX}{each}" for each in ("changed", "other", "was"))
+_WAS = f"{RESERVED_PREFIX}was"
 
 
 @rule.register
@@ -46,7 +46,4 @@ def _met(tree: Lookup, changed: str, context: Context) -> str:
     rows = state(tree.child, context.old)
     if tree.condition is None:
         return rows
-    return (
-        f"SELECT {broadcast(_CHANGED, context.is_small(tree.query))}{columns_of(tree.child)}\n"
-        f"FROM (\n{rows}\n) AS {_OTHER}\nLEFT SEMI JOIN {quote(changed)} AS {_CHANGED} ON {tree.condition.sql}"
-    )
+    return meeting(tree.child, rows, changed, tree.condition.sql, context.is_small(tree.query))

@@ -5,12 +5,13 @@ SetOperation  (L ⋉ keys op R ⋉ keys) in the new state − the same in the ol
 
 from __future__ import annotations
 
-from dbt_trickle.delta.context import Context, Cte, Delta, columns_of
-from dbt_trickle.delta.rule import W, broadcast, rule
-from dbt_trickle.delta.touched import key_name
+from dbt_trickle.delta.context import Context, Cte, Delta
+from dbt_trickle.delta.rule import difference, rule
+from dbt_trickle.delta.touched import key_name, of_keys
 from dbt_trickle.names import quote
 from dbt_trickle.tree.algebra import Operator, SetOperation
 from dbt_trickle.tree.render import state
+from dbt_trickle.tree.values import Expr
 
 
 @rule.register
@@ -28,22 +29,14 @@ def _(tree: SetOperation, context: Context, name: str, order: tuple[str, ...]) -
             changed.append(f"SELECT {named}\nFROM (\n{state(side, context.new)}\n)\nWHERE false")
     both = "\nUNION ALL\n".join(changed)
     keys = Cte(f"{name}_keys", f"SELECT DISTINCT *\nFROM (\n{both}\n)")
-    small = context.is_small(tree)
-    terms = (
-        f"SELECT {columns_of(tree)}, CAST({weight} AS BIGINT) AS {W}\nFROM (\n{_of_keys(tree, at, keys.name, small)}\n)"
-        for at, weight in ((context.old, -1), (context.new, 1))
-    )
-    return Delta((*ctes, keys, Cte(name, "\nUNION ALL\n".join(terms))))
+    before, after = (_of_keys(tree, at, keys.name, context.is_small(tree)) for at in (context.old, context.new))
+    return Delta((*ctes, keys, Cte(name, difference(tree, before, after))))
 
 
 def _of_keys(tree: SetOperation, at: dict[str, str], keys: str, small: bool) -> str:
-    return f"\n{tree.word}\n".join(_like(side, at, keys, small) for side in (tree.left, tree.right))
+    sides = (of_keys(side, _columns(side), at, keys, small) for side in (tree.left, tree.right))
+    return f"\n{tree.word}\n".join(f"({side})" for side in sides)
 
 
-def _like(side: Operator, at: dict[str, str], keys: str, small: bool) -> str:
-    columns = ", ".join(f"x.{quote(column)}" for column in side.columns)
-    same = " AND ".join(f"x.{quote(c)} <=> {quote(keys)}.{quote(key_name(i))}" for i, c in enumerate(side.columns))
-    return (
-        f"(SELECT {broadcast(quote(keys), small)}{columns}\nFROM (\n{state(side, at)}\n) AS x\n"
-        f"LEFT SEMI JOIN {quote(keys)} ON {same})"
-    )
+def _columns(side: Operator) -> list[Expr]:
+    return [Expr(quote(column), frozenset([column])) for column in side.columns]

@@ -29,8 +29,7 @@ def keys_of(operator: Aggregate | Window) -> tuple[Expr, ...]:
 
 def touched_keys(keys: Sequence[Expr], changed: str) -> str:
     """Those that any changed row has or had."""
-    named = ", ".join(f"{key.sql} AS {quote(key_name(i))}" for i, key in enumerate(keys))
-    return f"SELECT DISTINCT {named}\nFROM {quote(changed)}"
+    return f"SELECT DISTINCT {_named(keys)}\nFROM {quote(changed)}"
 
 
 def of_touched(tree: Operator, keyed: Aggregate | Window, at: dict[str, str], keys: str, small: bool) -> str:
@@ -38,15 +37,23 @@ def of_touched(tree: Operator, keyed: Aggregate | Window, at: dict[str, str], ke
     found = keys_of(keyed)
     if not found:
         return state(tree, at)
-    named = ", ".join(f"{key.sql} AS {quote(key_name(i))}" for i, key in enumerate(found))
-    same = " AND ".join(f"x.{quote(key_name(i))} <=> {quote(keys)}.{quote(key_name(i))}" for i in range(len(found)))
-    columns = ", ".join(f"x.{quote(column)}" for column in keyed.child.columns)
-    rows = (
-        f"(\nSELECT {broadcast(quote(keys), small)}{columns}\nFROM (\nSELECT {columns_of(keyed.child)}, {named}\n"
-        f"FROM (\n{state(keyed.child, at)}\n)\n) AS x\nLEFT SEMI JOIN {quote(keys)} ON {same}\n)"
-    )
+    rows = of_keys(keyed.child, found, at, keys, small)
     fields = tuple(Field(column, "", column) for column in keyed.child.columns)
-    return state(_over(tree, keyed, Scan(_ROWS, _ROWS, fields)), {_ROWS: rows})
+    return state(_over(tree, keyed, Scan(_ROWS, _ROWS, fields)), {_ROWS: f"(\n{rows}\n)"})
+
+
+def of_keys(operator: Operator, values: Sequence[Expr], at: dict[str, str], keys: str, small: bool) -> str:
+    """An operator's rows in one state, of which these values are among the keys; NULL is a key like others."""
+    columns = ", ".join(f"x.{quote(column)}" for column in operator.columns)
+    same = " AND ".join(f"x.{quote(key_name(i))} <=> {quote(keys)}.{quote(key_name(i))}" for i in range(len(values)))
+    return (
+        f"SELECT {broadcast(quote(keys), small)}{columns}\nFROM (\nSELECT {columns_of(operator)}, {_named(values)}\n"
+        f"FROM (\n{state(operator, at)}\n)\n) AS x\nLEFT SEMI JOIN {quote(keys)} ON {same}"
+    )
+
+
+def _named(values: Sequence[Expr]) -> str:
+    return ", ".join(f"{value.sql} AS {quote(key_name(i))}" for i, value in enumerate(values))
 
 
 def _over(tree: Operator, keyed: Aggregate | Window, rows: Scan) -> Operator:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dbt_trickle.apply.top import INCOMPLETE
 from dbt_trickle.catalog import events
 from dbt_trickle.catalog.state import StreamTable
-from dbt_trickle.errors import TrickleBug, TrickleError, WarehouseError
+from dbt_trickle.errors import TrickleBug, TrickleError, WarehouseError, raised_in_sql
 from dbt_trickle.plan import cost
 from dbt_trickle.plan.decide import Decision, Work, instead
 from dbt_trickle.run import attempts, outcomes, work
@@ -75,7 +75,7 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     try:
         outcome = work.bring_in(here, decision, found.columns, found.understood, found.statement)
     except WarehouseError as problem:
-        if problem.code != INCOMPLETE and f"[{INCOMPLETE}]" not in problem.what:
+        if (raised_in_sql(problem.what) or problem).code != INCOMPLETE:
             raise
         # Only the statement knows, and it has changed nothing. What was spent on it says nothing of a full refresh.
         here.phases.spent.clear()

@@ -16,7 +16,6 @@ from breaking import Broken, find_out, instead_of, last, new_twice, text
 from lake import Lake
 
 from dbt_trickle.apply import bag, choose, restated, top
-from dbt_trickle.apply import groups as applied_groups
 from dbt_trickle.apply.base import named
 from dbt_trickle.capture import feed
 from dbt_trickle.capture.base import WEIGHT
@@ -111,16 +110,16 @@ BROKEN = (
     Broken("first rows are looked for in what is stored only", "first", instead_of(top, "restated", never_told)),
     Broken("what came goes first", "first", instead_of(top, "_ordered", lambda *_: [quote(named("came"))])),
     Broken("INTERSECT with the new state twice", "intersect", rule=(SetOperation, new_twice)),
-    Broken("NULLs are not alike", "except", text(sets, "_like", lambda s: s.replace("<=>", "="))),
+    Broken("NULLs are not alike", "except", text(sets, "of_keys", lambda s: s.replace("<=>", "="))),
     Broken("a generator loses copies", "generate", rule=(Generate, last(distinct))),
     Broken("a value that is another one now stays", "lookup", rule=(Lookup, last(lambda s: s.split(_UNION)[0]))),
     Broken("a value is looked up in the new state only", "lookup", rule=(Lookup, new_twice)),
     Broken(
         "groups are found by rows that came",
         "having",
-        text(applied_groups, "touched_keys", lambda s: f"{s}\nWHERE {_W} > 0"),
+        text(restated, "touched_keys", lambda s: f"{s}\nWHERE {_W} > 0"),
     ),
-    Broken("NULL is no group", "having", text(applied_groups, "of_touched", lambda s: s.replace("<=>", "="))),
+    Broken("NULL is no group", "having", text(restated, "of_touched", lambda s: s.replace("<=>", "="))),
     Broken(
         "NULLs are counted", "groups", instead_of(functions, "_COUNT", replace(functions._COUNT, of_changes="SUM({w})"))
     ),
