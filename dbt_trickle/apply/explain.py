@@ -9,10 +9,12 @@ from dbt_trickle.apply.shape import Shape
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.tree.algebra import (
     Aggregate,
+    Constant,
     Filter,
     Generate,
     InnerJoin,
     Lookup,
+    Mark,
     Operator,
     OuterJoin,
     Project,
@@ -69,6 +71,11 @@ def _(operator: Scan) -> str:
     return "its changed rows, of these columns"
 
 
+@_strategy.register
+def _(operator: Constant) -> str:
+    return "never changes"
+
+
 @_strategy.register(Filter)
 @_strategy.register(Project)
 @_strategy.register(Generate)
@@ -111,8 +118,9 @@ def _(operator: SetOperation) -> str:
     return "the rows that are like a changed one, as they were and as they are"
 
 
-@_strategy.register
-def _(operator: Lookup) -> str:
+@_strategy.register(Lookup)
+@_strategy.register(Mark)
+def _(operator: Lookup | Mark) -> str:
     return "changes of the rows, and the rows whose value is another one"
 
 

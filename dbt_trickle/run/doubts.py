@@ -14,15 +14,27 @@ from dbt_trickle.names import quote
 from dbt_trickle.run.columns import described
 from dbt_trickle.run.session import Session
 from dbt_trickle.tree import algebra
-from dbt_trickle.tree.algebra import Aggregate, Lookup, Operator, SemiJoin, SetOperation, TopK, Window, scans, walk
+from dbt_trickle.tree.algebra import (
+    Aggregate,
+    Lookup,
+    Mark,
+    Operator,
+    SemiJoin,
+    SetOperation,
+    TopK,
+    Window,
+    scans,
+    walk,
+)
 from dbt_trickle.tree.render import state
-from dbt_trickle.tree.values import Call, Expr, Over
+from dbt_trickle.tree.values import Call, Expr, Over, Predicate
 
 _NUMBER = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
 _TOGETHER = (Aggregate, Window, SetOperation, TopK, Lookup)
 # Of these nothing is computed that could come out otherwise.
 _PLAIN = (
     algebra.Scan,
+    algebra.Constant,
     algebra.Filter,
     algebra.Project,
     algebra.InnerJoin,
@@ -62,7 +74,9 @@ def _of(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
         case Lookup():
             return _told_again(session, tree.calls, tree.query, at)
         case SemiJoin():
-            return _in(session, tree, at)
+            return _in(session, tree.left, tree.right, tree.predicate, at)
+        case Mark():
+            return _in(session, tree.child, tree.query, tree.predicate, at)
         case SetOperation():
             sides = [[kind for _, kind in described(session, state(side, at))] for side in (tree.left, tree.right)]
             return _unlike(tree.word, *sides)
@@ -80,12 +94,11 @@ def _told_again(session: Session, calls: Sequence[Call | Over], over: Operator, 
     return ""
 
 
-def _in(session: Session, tree: SemiJoin, at: Mapping[str, str]) -> str:
+def _in(session: Session, left: Operator, right: Operator, predicate: Predicate | None, at: Mapping[str, str]) -> str:
     """IN makes one type of two by other rules than `=`, by which a refresh compares."""
-    if tree.predicate is None or not tree.predicate.mine:
+    if predicate is None or not predicate.mine:
         return ""
-    mine = types_of(session, tree.predicate.mine, tree.left, at)
-    return _unlike("IN", mine, types_of(session, tree.predicate.others, tree.right, at))
+    return _unlike("IN", types_of(session, predicate.mine, left, at), types_of(session, predicate.others, right, at))
 
 
 def _unlike(what: str, mine: Sequence[str | None], others: Sequence[str | None]) -> str:

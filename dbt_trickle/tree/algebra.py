@@ -41,6 +41,19 @@ class Scan(Operator):
 
 
 @dataclass(frozen=True)
+class Constant(Operator):
+    """Rows that the query spells out. They read nothing, so they never change."""
+
+    rows: tuple[tuple[Expr, ...], ...]
+    names: tuple[str, ...]
+    alone: bool = field(default=False, compare=False)  # the one row of a query without FROM
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+
+@dataclass(frozen=True)
 class Filter(Operator):
     child: Operator
     condition: Expr
@@ -182,14 +195,37 @@ class Generate(Operator):
 
 
 @dataclass(frozen=True)
+class Mark(Operator):
+    """Each row with whether the condition is true with some row of `query`."""
+
+    child: Operator
+    query: Operator
+    condition: Expr
+    name: str
+    predicate: Predicate = field(compare=False)  # how it was written
+
+    def __post_init__(self) -> None:
+        both = self.child.columns + self.query.columns
+        _require_distinct(both)
+        _require_among(self.condition, both)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.child.columns, self.name)
+
+
+@dataclass(frozen=True)
 class Lookup(Operator):
-    """Each row with one value: of all rows of `query` for which `condition` is true, what `calls` make of them."""
+    """Each row with one value: of all rows of `query` for which `condition` is true, what `calls` make of them.
+
+    Without calls there is one such row at most, which Spark watches over; none is NULL.
+    """
 
     child: Operator
     query: Operator
     condition: Expr | None
     calls: tuple[Call, ...]
-    item: Item  # over the calls
+    item: Item  # over the calls, without any over the columns
 
     def __post_init__(self) -> None:
         _require_distinct(self.child.columns + self.query.columns)
@@ -197,11 +233,15 @@ class Lookup(Operator):
             _require_among(self.condition, self.child.columns + self.query.columns)
         for call in self.calls:
             _require_known(call.value, self.query)
-        _require_among(self.item.value, tuple(call.name for call in self.calls))
+        _require_among(self.item.value, tuple(call.name for call in self.calls) or self.query.columns)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*self.child.columns, self.item.name)
+        return (*self.child.columns, self.name)
+
+    @property
+    def name(self) -> str:
+        return self.item.name
 
 
 @dataclass(frozen=True)
@@ -273,7 +313,7 @@ def scans(operator: Operator) -> tuple[Scan, ...]:
 
 def only_grows(operator: Operator) -> bool:
     """Whether rows that come, and none that go, make no row of the result go."""
-    linear = isinstance(operator, (Scan, Filter, Project, InnerJoin, UnionAll, Generate))
+    linear = isinstance(operator, (Scan, Constant, Filter, Project, InnerJoin, UnionAll, Generate))
     if linear or (isinstance(operator, SemiJoin) and not operator.anti):
         return all(map(only_grows, operator.inputs))
     return False

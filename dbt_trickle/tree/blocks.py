@@ -37,6 +37,7 @@ class Writer:
     at: Mapping[str, str]
     aliases: Iterator[str]  # for subqueries
     merged: bool
+    lateral: bool
 
 
 def subquery(block: Block, tree: Operator, writer: Writer) -> Block:
@@ -60,7 +61,7 @@ def labels_of(columns: tuple[str, ...]) -> tuple[str, ...]:
 
 def select(block: Block, chosen: Mapping[str, str]) -> str:
     text = "SELECT " + ", ".join(_called(value, name, block.over) for name, value in chosen.items())
-    text += f"\nFROM {block.source}"
+    text += f"\nFROM {block.source}" if block.source else ""
     for word, conditions in (("WHERE", block.where), ("GROUP BY", block.group), ("HAVING", block.having)):
         if conditions:
             joined = ", ".join(conditions) if word == "GROUP BY" else _all_of(conditions)

@@ -15,21 +15,22 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from dbt_trickle.sql import Unparsed, verbatim
-from dbt_trickle.tree.algebra import Aggregate, Filter, Operator, Project, SetOperation, UnionAll
+from dbt_trickle.tree.algebra import Aggregate, Filter, Operator, Project, SetOperation, UnionAll, scans
 from dbt_trickle.tree.binding import bound
 from dbt_trickle.tree.clauses import OF_SELECTS, OF_UNIONS, require_known
-from dbt_trickle.tree.expressions import column, expr
+from dbt_trickle.tree.expressions import column, columns, expr
 from dbt_trickle.tree.generators import of_select, viewed
 from dbt_trickle.tree.grouping import Grouped, Output, add_keys, having, is_grouped, named
+from dbt_trickle.tree.laterals import joined_lateral
 from dbt_trickle.tree.lookups import Lookups
 from dbt_trickle.tree.prune import pruned
 from dbt_trickle.tree.relations import Place, Result, Schema, relations, unwrapped
 from dbt_trickle.tree.scope import Names, Scope, spelling
-from dbt_trickle.tree.subqueries import filtered, inside
+from dbt_trickle.tree.subqueries import READER, filtered
 from dbt_trickle.tree.top import limited
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
 from dbt_trickle.tree.values import Item
-from dbt_trickle.tree.windows import windowed
+from dbt_trickle.tree.windows import windowed, windows_spelled_out
 
 __all__ = ["Built", "Schema", "Unsupported", "build"]
 
@@ -61,11 +62,14 @@ def _built(text: str, sources: Mapping[str, Schema]) -> Built:
         raise Unsupported(f"the query is not understood: {query.reason}")
     select = unwrapped(query)
     aliases = frozenset(spelling(each.alias) for each in select.find_all(exp.Alias))
-    place = Place({spelling(name): source for name, source in sources.items()}, Names(aliases), _subquery)
+    known = {spelling(name): source for name, source in sources.items()}
+    place = Place(known, Names(aliases), _subquery, joined_lateral)
     try:
         tree, outputs = _query(select, place, "", root=select is query)
     except RecursionError:
         raise Unsupported("the query is nested too deeply") from None
+    if not scans(tree):
+        raise not_yet("a query that reads no table", select)
     # Only here: it orders rows, and changes none.
     ordered = bool(select.args.get("order")) and not select.args.get("limit")
     shown = verbatim.without_order(text) if ordered else text
@@ -158,12 +162,13 @@ def _select(select: exp.Select, place: Place, prefix: str, root: bool) -> Part:
     """What is below the select list, and the outputs over it."""
     require_known(select, OF_SELECTS, root)
     place = place.with_ctes(select)
+    select = windows_spelled_out(select)
     tree, scope = relations(select, place)
     for lateral in select.args.get("laterals") or ():
         tree, scope = viewed(tree, scope, lateral, place.names)
     tree = filtered(tree, scope, select.args.get("where"), place)
     select, tree, scope = of_select(select, tree, scope, place.names)
-    lookups = Lookups(scope, place, inside)
+    lookups = Lookups(scope, place, READER)
     outputs = _outputs(select, scope, lookups)
     if is_grouped(select, outputs):
         tree, outputs = _grouped(select, tree, lookups, outputs, prefix)
@@ -178,16 +183,20 @@ def _grouped(select: exp.Select, tree: Operator, lookups: Lookups, outputs: tupl
     condition = lookups.taken_out(kept.this) if kept else None
     grouped = Grouped(lookups.place.names, prefix, given=lookups.names)
     if group := select.args.get("group"):
-        add_keys(grouped, group, lookups.scope, outputs)
+        add_keys(grouped, group, lookups.scope, outputs, lookups)
+        grouped.given = lookups.names
     above = tuple(
         replace(each, value=grouped.above(each.value, each.name if each.aliased else None)) for each in outputs
     )
     if condition is not None:
-        condition = having(grouped, condition, lookups.scope, outputs, lookups.resolve)
-    keys, calls = [key.value for key in grouped.keys.values()], [call.value for call in grouped.calls.values()]
-    if lookups.names & frozenset().union(*(each.columns for each in keys + calls)):
-        raise not_yet("a scalar subquery within a key or a call of groups", select)
-    tree = lookups.below(grouped.operator(tree), groups=True)
+        condition = having(grouped, condition, lookups.scope, outputs, lookups)
+    made_of = [*(key.value for key in grouped.keys.values()), *(call.value for call in grouped.calls.values())]
+    inner = lookups.names & frozenset().union(*(each.columns for each in made_of))
+    tree = grouped.operator(lookups.below(tree, only=inner))
+    tree = lookups.below(tree, without=inner)
+    shown = [*(each.value for each in above), *([condition] if condition is not None else [])]
+    if any(name in inner and name not in tree.columns for each in shown for name in columns(each)):
+        raise not_yet("a scalar subquery within a call and beside it", select)
     return (tree if condition is None else Filter(tree, expr(condition))), above
 
 

@@ -19,7 +19,7 @@ _CLAUSES = {
     "sample": "TABLESAMPLE",
     "kind": "SELECT AS",
 }
-OF_SELECTS = frozenset("expressions from_ joins laterals where group having with_ hint distinct".split())
+OF_SELECTS = frozenset("expressions from_ joins laterals where group having with_ hint distinct windows".split())
 OF_UNIONS = frozenset(["this", "expression", "with_", "distinct"])
 
 

@@ -15,10 +15,12 @@ from dbt_trickle.names import quote
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.algebra import (
     Aggregate,
+    Constant,
     Filter,
     Generate,
     InnerJoin,
     Lookup,
+    Mark,
     Operator,
     OuterJoin,
     Project,
@@ -31,18 +33,20 @@ from dbt_trickle.tree.algebra import (
     walk,
 )
 from dbt_trickle.tree.blocks import Block, Writer, labels_of, named, select, subquery
-from dbt_trickle.tree.render import join_word, looked_up
-from dbt_trickle.tree.values import Expr
+from dbt_trickle.tree.lateral_aliases import by_aliases
+from dbt_trickle.tree.render import join_word, looked_up, spelled_out
+from dbt_trickle.tree.values import Expr, Predicate
 
 
-def flat(tree: Project, at: Mapping[str, str], merged: bool = True) -> str:
+def flat(tree: Project, at: Mapping[str, str], merged: bool = True, lateral: bool = False) -> str:
     """The tree's rows as one query; `at` has the FROM text of each source.
 
-    A filter over groups is HAVING, or (not merged) WHERE over a subquery: the tree is the same for both.
+    A filter over groups is HAVING, or (not merged) WHERE over a subquery: the tree is the same for both. `lateral`:
+    what a SELECT computes is named by its alias further right.
     """
     taken = {each.alias.lower() for each in walk(tree) if isinstance(each, Scan)}
     aliases = (name for name in (f"q{number}" for number in range(1, 10_000)) if name not in taken)
-    writer = Writer(at, aliases, merged)
+    writer = Writer(at, aliases, merged, lateral)
     if not isinstance(tree.child, TopK):
         return _projected(tree, writer)
     top = tree.child
@@ -64,6 +68,15 @@ def _(tree: Scan, writer: Writer) -> Block:
 
 
 @_block.register
+def _(tree: Constant, writer: Writer) -> Block:
+    if tree.alone:
+        return Block({tree.names[0]: tree.rows[0][0].sql}, "")
+    alias, labels = quote(next(writer.aliases)), labels_of(tree.names)
+    values = {name: f"{alias}.{quote(label)}" for name, label in zip(tree.names, labels, strict=True)}
+    return Block(values, f"{spelled_out(tree)} AS {alias}({', '.join(map(quote, labels))})")
+
+
+@_block.register
 def _(tree: Filter, writer: Writer) -> Block:
     below = _block(tree.child, writer)
     if below.over:
@@ -78,24 +91,33 @@ def _(tree: Filter, writer: Writer) -> Block:
 def _(tree: SemiJoin, writer: Writer) -> Block:
     if tree.predicate is None:
         return _join(tree, writer)
-    left, right = _block(tree.left, writer), _block(tree.right, writer)
+    left = _block(tree.left, writer)
     if left.grouped or left.over:
         left = subquery(left, tree.left, writer)
-    outside, mine, others = tree.predicate.correlated, tree.predicate.mine, tree.predicate.others
+    return replace(left, where=(*left.where, _predicate(left, tree.right, tree.predicate, tree.anti, writer)))
+
+
+@_block.register
+def _(tree: Mark, writer: Writer) -> Block:
+    below = _block(tree.child, writer)
+    text = _predicate(below, tree.query, tree.predicate, False, writer)
+    return replace(below, values={**below.values, tree.name: verbatim.atomic(text)})
+
+
+def _predicate(left: Block, query: Operator, predicate: Predicate, denied: bool, writer: Writer) -> str:
+    right = _block(query, writer)
+    outside, mine, others = predicate.correlated, predicate.mine, predicate.others
     if right.over or (right.grouped and outside is not None):
-        right = subquery(right, tree.right, writer)
+        right = subquery(right, query, writer)
     both = Block({**left.values, **right.values}, "")
     if outside is not None:
         right = replace(right, where=(*right.where, both.of(outside)))
     shown = {f"v{i}": right.of(each) for i, each in enumerate(others)} or {"one": "1"}
-    text = f"(\n{select(right, shown)}\n)"
-    denied = "NOT " if tree.anti else ""
-    if mine:
-        values = ", ".join(left.of(each) for each in mine)
-        text = f"{values if len(mine) == 1 else f'({values})'} {denied}IN {text}"
-    else:
-        text = f"{denied}EXISTS {text}"
-    return replace(left, where=(*left.where, text))
+    text, word = f"(\n{select(right, shown)}\n)", "NOT " if denied else ""
+    if not mine:
+        return f"{word}EXISTS {text}"
+    values = ", ".join(left.of(each) for each in mine)
+    return f"{values if len(mine) == 1 else f'({values})'} {word}IN {text}"
 
 
 @_block.register(InnerJoin)
@@ -130,7 +152,7 @@ def _(tree: Generate, writer: Writer) -> Block:
 @_block.register
 def _(tree: Lookup, writer: Writer) -> Block:
     below, found = _block(tree.child, writer), _block(tree.query, writer)
-    if found.grouped or found.over:
+    if (found.grouped or found.over) and (tree.calls or tree.condition is not None):
         found = subquery(found, tree.query, writer)
     if tree.condition is not None:
         both = Block({**below.values, **found.values}, "")
@@ -188,17 +210,23 @@ def _plain(tree: Operator) -> frozenset[str]:
 @_block.register
 def _(tree: Project, writer: Writer) -> Block:
     """Within a tree it is a subquery: what it computes may be used above more than once."""
-    return named(_projected(tree, writer), tree.columns, writer)
+    block, chosen = _selected(tree, writer)
+    return named(select(block, chosen), tree.columns, writer, tuple(chosen))
 
 
 def _projected(tree: Project, writer: Writer, labels: tuple[str, ...] = ()) -> str:
+    return select(*_selected(tree, writer, labels))
+
+
+def _selected(tree: Project, writer: Writer, labels: tuple[str, ...] = ()) -> tuple[Block, dict[str, str]]:
     below = _block(tree.child, writer)
     used = frozenset().union(*(item.value.columns for item in tree.items))
     if below.grouped and not (below.group or below.having or used):
         # Without a call in it nothing would say that this SELECT has one row.
         below = subquery(below, tree.child, writer)
     values = (below.of(item.value) for item in tree.items)
-    return select(below, dict(zip(labels or tree.columns, values, strict=True)))
+    chosen = dict(zip(labels or tree.columns, values, strict=True))
+    return below, by_aliases(chosen) if writer.lateral and not labels else chosen
 
 
 def _as_table(tree: Operator, writer: Writer, alone: bool = False) -> Block:

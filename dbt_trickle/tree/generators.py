@@ -25,7 +25,7 @@ def viewed(tree: Operator, scope: Scope, lateral: exp.Lateral, names: Names) -> 
     called = [each.name for each in alias.columns] if alias is not None else []
     if alias is None or not lateral.args.get("view") or not called:
         raise not_yet("LATERAL VIEW without names for its columns", lateral)
-    return _generated(tree, scope, lateral.this, bool(lateral.args.get("outer")), called, alias.name, names)
+    return generated(tree, scope, lateral.this, bool(lateral.args.get("outer")), called, alias.name, names)
 
 
 def of_select(select: exp.Select, tree: Operator, scope: Scope, names: Names) -> tuple[exp.Select, Operator, Scope]:
@@ -37,7 +37,7 @@ def of_select(select: exp.Select, tree: Operator, scope: Scope, names: Names) ->
     if len(found) > 1 or (node.output_name == "" and not isinstance(node, exp.Aliases)):
         raise not_yet("a generator without names for its columns", node)
     called = [each.name for each in node.expressions] if isinstance(node, exp.Aliases) else [node.alias]
-    tree, wider = _generated(tree, scope, node.this, False, called, "", names)
+    tree, wider = generated(tree, scope, node.this, False, called, "", names)
     new = tuple(replace(each, qualifier=(_MADE,)) for each in wider.columns[len(scope.columns) :])
     columns = [exp.alias_(exp.column(each.name, _MADE, quoted=True), each.name, quoted=True) for each in new]
     copied = select.copy()
@@ -52,7 +52,13 @@ def is_generator(node: exp.Expr) -> bool:
     return isinstance(call, exp.Anonymous) and call.name.lower() in GENERATORS
 
 
-def _generated(
+def is_apart(query: exp.Select) -> bool:
+    """Whether its rows are not those of its FROM and WHERE, or what they are all together."""
+    clauses = any(query.args.get(each) for each in ("group", "having", "distinct", "laterals"))
+    return clauses or any(isinstance(each.unalias(), exp.Window) or is_generator(each) for each in query.expressions)
+
+
+def generated(
     tree: Operator, scope: Scope, call: exp.Expr, outer: bool, called: list[str], alias: str, names: Names
 ) -> Part:
     if not isinstance(call, exp.Anonymous) or call.name.lower() not in GENERATORS:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -17,6 +18,14 @@ from dbt_trickle.tree.grouping_sets import SETS, Copies, grouping, sets_of
 from dbt_trickle.tree.scope import Names, Scope, spelling
 from dbt_trickle.tree.unsupported import not_yet, unsupported
 from dbt_trickle.tree.values import Call, Item
+
+
+class Given(Protocol):
+    """Values that come with the rows: subqueries' (lookups.py)."""
+
+    def taken_out(self, node: exp.Expr) -> exp.Expr: ...
+
+    def resolve(self, other: Resolve) -> Resolve: ...
 
 
 @dataclass(frozen=True)
@@ -95,17 +104,21 @@ def is_grouped(select: exp.Select, outputs: Sequence[Output]) -> bool:
     )
 
 
-def add_keys(grouped: Grouped, group: exp.Group, scope: Scope, outputs: Sequence[Output]) -> None:
-    for kind in ("rollup", "cube", "grouping_sets", "totals"):
+def add_keys(grouped: Grouped, group: exp.Group, scope: Scope, outputs: Sequence[Output], given: Given) -> None:
+    for kind in ("grouping_sets", "totals"):
         if group.args.get(kind):
-            raise not_yet(f"WITH {kind.replace('_', ' ').upper()}", group)
-    if any(isinstance(each, SETS) for each in group.expressions):
-        _add_sets(grouped, sets_of(group.expressions), scope, outputs, group)
+            raise not_yet(f"GROUP BY … {kind.replace('_', ' ').upper()}", group)
+    elements = group.expressions
+    for kind, sets in (("rollup", exp.Rollup), ("cube", exp.Cube)):
+        if group.args.get(kind):  # GROUP BY a, b WITH ROLLUP
+            elements = [sets(expressions=elements)]
+    if any(isinstance(each, SETS) for each in elements):
+        _add_sets(grouped, sets_of(elements), scope, outputs, group, given)
         return
     if group.args.get("all"):
         values = [output.value for output in outputs if not has_aggregate(output.value)]
     else:
-        values = [_key(each, scope, outputs) for each in group.expressions]
+        values = [_key(each, scope, outputs, given) for each in group.expressions]
     values = [value.unnest() for value in values]
     # A constant makes no other groups, but without any key there is a row over nothing, too.
     varying = [value for value in values if any(columns(value))]
@@ -123,11 +136,16 @@ def _add(grouped: Grouped, value: exp.Expr, outputs: Sequence[Output]) -> None:
 
 
 def _add_sets(
-    grouped: Grouped, sets: Sequence[Sequence[exp.Expr]], scope: Scope, outputs: Sequence[Output], group: exp.Group
+    grouped: Grouped,
+    sets: Sequence[Sequence[exp.Expr]],
+    scope: Scope,
+    outputs: Sequence[Output],
+    group: exp.Group,
+    given: Given,
 ) -> None:
     texts = []
     for each in sets:
-        values = [_key(node, scope, outputs).unnest() for node in each]
+        values = [_key(node, scope, outputs, given).unnest() for node in each]
         texts.append([verbatim.printed(value) for value in values])
         grouped.of_copies = True
         for value in values:
@@ -140,7 +158,7 @@ def _add_sets(
     grouped.copies = Copies(tuple(found), grouped.names.numbered("grouping"))
 
 
-def _key(node: exp.Expr, scope: Scope, outputs: Sequence[Output]) -> exp.Expr:
+def _key(node: exp.Expr, scope: Scope, outputs: Sequence[Output], given: Given) -> exp.Expr:
     plain = node.unnest()
     if isinstance(plain, exp.Literal) and not plain.is_string:
         position = int(plain.this) if str(plain.this).isdigit() else 0
@@ -154,12 +172,11 @@ def _key(node: exp.Expr, scope: Scope, outputs: Sequence[Output]) -> exp.Expr:
             return column(*found, where)
         return named(parts, outputs, where)
 
-    return bound(node, resolve)
+    plain = given.taken_out(node)
+    return bound(plain, given.resolve(resolve))
 
 
-def having(
-    grouped: Grouped, condition: exp.Expr, scope: Scope, outputs: Sequence[Output], given: Callable[[Resolve], Resolve]
-) -> exp.Expr:
+def having(grouped: Grouped, condition: exp.Expr, scope: Scope, outputs: Sequence[Output], given: Given) -> exp.Expr:
     def resolve(parts: tuple[str, ...], where: exp.Expr, inside: bool) -> exp.Expr:
         found = scope.find(parts, where)
         if found is None:
@@ -173,7 +190,7 @@ def having(
             raise unsupported(f"{'.'.join(parts)} in HAVING is a column and an alias", where)
         return mine
 
-    return grouped.above(bound(condition, given(resolve), aggregates=True))
+    return grouped.above(bound(condition, given.resolve(resolve), aggregates=True))
 
 
 def named(parts: tuple[str, ...], outputs: Sequence[Output], where: exp.Expr) -> exp.Expr:

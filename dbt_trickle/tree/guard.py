@@ -24,11 +24,15 @@ SETTINGS = (
     ("spark.sql.debug.maxToStringFields", "100000"),
     # count(*) is answered from the table's log: the plan is then a row of which nothing is shown.
     ("spark.databricks.delta.optimizeMetadataQuery.enabled", "false"),
+    # The same of VALUES, which is shown as it was read then.
+    ("spark.sql.parser.eagerEvalOfUnresolvedInlineTable", "false"),
 )
 _TO_TIMESTAMP = re.compile(r" as timestamp\)")
 _ATTRIBUTE = re.compile(r"\bcast\((\w+)#\d+L?$")
 _NO_TEXT = {"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "boolean"}
 _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
+_PARSED = re.compile(r"== Parsed Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
+_ROWS = re.compile(r"UnresolvedInlineTable \[.*?\], (\[\[.*\]\])")
 _CUT = re.compile(r"\.\.\.|\bmore fields?\b|\bmore characters?\b|Truncated", re.IGNORECASE)
 
 
@@ -39,7 +43,8 @@ def regenerated(text: str, sources: Mapping[str, Schema]) -> str:
 
 def candidates(tree: Project, at: Mapping[str, str]) -> tuple[str, ...]:
     """The tree as queries of one meaning, the likeliest first: Spark need only plan one of them as the original."""
-    return tuple(dict.fromkeys(flat(tree, at, merged) for merged in (True, False)))
+    ways = ((True, False), (False, False), (True, True))
+    return tuple(dict.fromkeys(flat(tree, at, merged, lateral) for merged, lateral in ways))
 
 
 def same_plan(original: str, regenerated: str) -> bool:
@@ -49,9 +54,11 @@ def same_plan(original: str, regenerated: str) -> bool:
 def difference(original: str, regenerated: str) -> str | None:
     """Where two plans part, or nothing. A plan that does not show all there is agrees with none."""
     plans = []
+    if _spelled_out(original) != _spelled_out(regenerated):
+        return "the rows of VALUES are others"
     for explained in (original, regenerated):
         text = _section(explained)
-        if reason := _unclear(text):
+        if reason := _unclear(text, explained):
             return reason
         try:
             plans.append(normalized(text))
@@ -80,12 +87,18 @@ def of_today(explained: str, tree: Operator) -> str | None:
     return None
 
 
-def _unclear(plan: str) -> str | None:
+def _spelled_out(explained: str) -> list[str]:
+    """The rows of VALUES as they were read; an optimized plan does not show them."""
+    found = _PARSED.search(explained)
+    return sorted(_ROWS.findall(found.group(1))) if found else []
+
+
+def _unclear(plan: str, explained: str) -> str | None:
     if not plan:
         return "there is no optimized plan"
     if found := _CUT.search(plan):
         return f"the plan is not whole: {found.group()}"
-    if re.search(r"\bLocalRelation (?!<empty>)", plan):
+    if len(re.findall(r"\bLocalRelation (?!<empty>)", plan)) not in (0, len(_spelled_out(explained))):
         return "the plan has rows that it does not show"
     return None
 

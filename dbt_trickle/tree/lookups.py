@@ -1,61 +1,98 @@
-"""Scalar subqueries: one value for each row, of all rows that the subquery finds for it."""
+"""Subqueries in expressions: one value for each row, of all rows that the subquery finds for it.
+
+A scalar subquery is a Lookup; EXISTS and IN are a Mark, where they are not a condition by themselves (subqueries.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from dbt_trickle.names import RESERVED_PREFIX
-from dbt_trickle.tree.algebra import Lookup, Operator
+from dbt_trickle.sql import verbatim
+from dbt_trickle.tree.algebra import Lookup, Mark, Operator
 from dbt_trickle.tree.binding import Resolve, bound
 from dbt_trickle.tree.calls import has_aggregate
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
 from dbt_trickle.tree.expressions import column, expr
+from dbt_trickle.tree.generators import is_apart
 from dbt_trickle.tree.grouping import Grouped
 from dbt_trickle.tree.joining import by_name
 from dbt_trickle.tree.relations import Place, unwrapped
 from dbt_trickle.tree.scope import Scope
 from dbt_trickle.tree.unsupported import not_yet, unsupported
-from dbt_trickle.tree.values import Call, Expr, Item
+from dbt_trickle.tree.values import Call, Expr, Item, Predicate
 
 # The subquery's rows, its scope, and the conditions that read the outer query.
 Inside = Callable[[exp.Select, Scope, Place], tuple[Operator, Scope, list[exp.Expr]]]
 
 
 @dataclass(frozen=True)
-class Found:
+class Member:
+    """EXISTS or IN: the subquery's rows, the conditions that read the outer query, and for IN what is compared."""
+
     query: Operator
-    condition: Expr | None
-    calls: tuple[Call, ...]
-    item: Item
+    correlated: list[exp.Expr]
+    mine: list[exp.Expr]
+    others: list[exp.Expr]
+
+    @property
+    def predicate(self) -> Predicate:
+        outside = expr(exp.and_(*self.correlated)) if self.correlated else None
+        return Predicate(tuple(map(expr, self.mine)), tuple(map(expr, self.others)), outside)
+
+    def condition(self, denied: bool) -> Expr:
+        """For which rows of the subquery it is true, or NOT IN is not."""
+        pairs = zip(self.mine, self.others, strict=True)
+        equal: list[exp.Expr] = [exp.EQ(this=_operand(one), expression=_operand(other)) for one, other in pairs]
+        conditions = [*self.correlated, *(map(_or_unknown, equal) if denied else equal)]
+        return expr(exp.and_(*conditions) if conditions else exp.true())
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How the subquery of an expression is read."""
+
+    inside: Inside
+    member: Callable[[exp.Expr, Scope, Place], Member]
+
+
+@dataclass(frozen=True)
+class Found:
+    name: str
+    outside: frozenset[str]  # what it reads of the rows that get it
+    put: Callable[[Operator], Operator]
 
 
 @dataclass
 class Lookups:
-    """Those of one clause; an expression then has a column where each of them was."""
+    """Those of one clause; an expression then has a column where each of them was.
+
+    `filtering`: of a condition NULL is as good as false.
+    """
 
     scope: Scope
     place: Place
-    inside: Inside
+    reader: Reader
     found: list[Found] = field(default_factory=list)
+    known: dict[tuple[str, bool], str] = field(default_factory=dict)
 
     def taken_out(self, node: exp.Expr) -> exp.Expr:
         if not any(isinstance(each, exp.Query) for each in node.walk()):
             return node
-        if isinstance(node, exp.Subquery):
-            return exp.Column(this=exp.Identifier(this=self._add(node), quoted=True))
-        copied = node.copy()
-        for each in list(copied.find_all(exp.Subquery)):
-            inner = each.find_ancestor(exp.Query) is not None
-            if not inner and not isinstance(each.parent, (exp.In, exp.Exists)):
-                each.replace(exp.Column(this=exp.Identifier(this=self._add(each), quoted=True)))
-        return copied
+        whole = exp.Paren(this=node.copy())
+        for each in list(whole.walk(prune=lambda below: isinstance(below, exp.Query))):
+            if not _is_subquery(each):
+                continue
+            each.replace(exp.Column(this=exp.Identifier(this=self._name(each), quoted=True)))
+        result: exp.Expr = whole.this
+        return result
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(each.item.name for each in self.found)
+        return frozenset(each.name for each in self.found)
 
     def resolve(self, other: Resolve) -> Resolve:
         names = self.names
@@ -65,28 +102,107 @@ class Lookups:
 
         return resolve
 
-    def below(self, tree: Operator, groups: bool = False) -> Operator:
+    def below(self, tree: Operator, without: Collection[str] = (), only: Collection[str] | None = None) -> Operator:
         """The tree with their values."""
         for each in self.found:
-            if groups and each.condition is not None:
-                raise not_yet("a scalar subquery that reads the rows of groups")
-            tree = Lookup(tree, each.query, each.condition, each.calls, each.item)
+            if each.name in without or (only is not None and each.name not in only):
+                continue
+            if not each.outside <= set(tree.columns):
+                raise not_yet("a subquery that reads the rows of groups")
+            tree = each.put(tree)
         return tree
 
-    def _add(self, node: exp.Subquery) -> str:
+    def _name(self, node: exp.Expr) -> str:
+        """Of one text there is one value: a subquery may be grouped by."""
+        denied = isinstance(node, exp.In) and _is_denied(node)
+        meant = unwrapped(node.this) if isinstance(node, exp.Subquery) else node  # AS is no part of it
+        text = (verbatim.printed(meant), denied)
+        if text not in self.known:
+            is_mark = isinstance(node, (exp.Exists, exp.In))
+            self.known[text] = self._mark(node, denied) if is_mark else self._value(node)
+        return self.known[text]
+
+    def _mark(self, node: exp.Expr, denied: bool) -> str:
+        member = self.reader.member(node, self.scope, self.place)
+        name = self.place.names.numbered(f"{RESERVED_PREFIX}mark")
+        condition = member.condition(denied)
+
+        def put(tree: Operator) -> Operator:
+            return Mark(tree, member.query, condition, name, member.predicate)
+
+        self.found.append(Found(name, condition.columns - set(member.query.columns), put))
+        return name
+
+    def _value(self, node: exp.Expr) -> str:
+        name = self.place.names.numbered(f"{RESERVED_PREFIX}lookup")
         query = unwrapped(node.this)
-        if not isinstance(query, exp.Select):
-            raise not_yet("a scalar subquery of a set operation", node)
-        require_known(query, OF_SELECTS - {"group", "having", "distinct", "laterals"}, root=False)
-        if len(query.expressions) != 1 or query.is_star:
-            raise unsupported("a scalar subquery has one column", node)
-        tree, scope, correlated = self.inside(query, self.scope, self.place.with_ctes(query))
-        grouped = Grouped(self.place.names, "")
+        if isinstance(query, exp.Select) and not is_apart(query):
+            tree, correlated, calls, value = self._of_rows(query, node)
+        else:
+            tree, columns = self.place.query(query, self.place, "")
+            _require_one(len(columns), node)
+            correlated, calls, value = [], (), column(columns[0][1])
+        condition = expr(exp.and_(*correlated)) if correlated else None
+        read = condition.columns if condition is not None else frozenset[str]()
+
+        def put(below: Operator) -> Operator:
+            return Lookup(below, tree, condition, calls, Item(name, expr(value)))
+
+        self.found.append(Found(name, read - set(tree.columns), put))
+        return name
+
+    def _of_rows(
+        self, query: exp.Select, node: exp.Expr
+    ) -> tuple[Operator, list[exp.Expr], tuple[Call, ...], exp.Expr]:
+        require_known(query, OF_SELECTS, root=False)
+        tree, scope, correlated = self.reader.inside(query, self.scope, self.place.with_ctes(query))
+        if query.is_star:
+            shown = [column(each.column) for each in scope.star((), query)]
+            _require_one(len(shown), node)
+            return tree, correlated, (), shown[0]
+        _require_one(len(query.expressions), node)
         item = bound(query.expressions[0].unalias(), by_name(scope), aggregates=True)
         if not has_aggregate(item):
-            raise not_yet("a scalar subquery other than an aggregate over all its rows", node)
+            return tree, correlated, (), item
+        grouped = Grouped(self.place.names, "")
         value = grouped.above(item)
-        name = self.place.names.numbered(f"{RESERVED_PREFIX}lookup")
-        condition = expr(exp.and_(*correlated)) if correlated else None
-        self.found.append(Found(tree, condition, tuple(grouped.calls.values()), Item(name, expr(value))))
-        return name
+        return tree, correlated, tuple(grouped.calls.values()), value
+
+
+def _require_one(columns: int, node: exp.Expr) -> None:
+    if columns != 1:
+        raise unsupported("a scalar subquery has one column", node)
+
+
+def _is_subquery(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Subquery):
+        return not (isinstance(node.parent, exp.Exists) or node.arg_key == "query")
+    if isinstance(node, exp.In) and node.args.get("query") is not None:
+        if node.this.find(exp.Query) is not None:
+            raise not_yet("a subquery on the left of IN", node)
+        return True
+    return isinstance(node, exp.Exists)
+
+
+def _is_denied(node: exp.In) -> bool:
+    """Whether it is NOT IN. Spark takes NULL for false in both, so it matters which of them it sees in the end."""
+    above = node.parent
+    while isinstance(above, exp.Paren):
+        above = above.parent
+    denied = isinstance(above, exp.Not)
+    above = above.parent if above is not None and denied else above
+    while above is not None:
+        if isinstance(above, (exp.Not, exp.Is, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)):
+            raise not_yet("IN with a subquery in this place", node)
+        above = above.parent
+    return denied
+
+
+def _or_unknown(equal: exp.Expr) -> exp.Expr:
+    """A value that may be equal, for all that is known, is not one that is NOT IN."""
+    unknown = exp.Is(this=exp.Paren(this=equal.copy()), expression=exp.Null())
+    return exp.Paren(this=exp.Or(this=equal, expression=unknown))
+
+
+def _operand(value: exp.Expr) -> exp.Expr:
+    return value.copy() if isinstance(value, (exp.Column, exp.Literal, exp.Paren)) else exp.Paren(this=value.copy())

@@ -9,10 +9,12 @@ from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
 from dbt_trickle.tree.algebra import (
     Aggregate,
+    Constant,
     Filter,
     Generate,
     InnerJoin,
     Lookup,
+    Mark,
     Operator,
     OuterJoin,
     Project,
@@ -23,7 +25,7 @@ from dbt_trickle.tree.algebra import (
     UnionAll,
     Window,
 )
-from dbt_trickle.tree.render import looked_up
+from dbt_trickle.tree.render import looked_up, spelled_out
 from dbt_trickle.tree.values import Item
 
 
@@ -92,6 +94,16 @@ def _(operator: Generate) -> str:
 def _(operator: Lookup) -> str:
     on = f" where {operator.condition.sql}" if operator.condition is not None else ""
     return f"Lookup {operator.item.name} := {looked_up(operator)}{on}"
+
+
+@line.register
+def _(operator: Mark) -> str:
+    return f"Mark {operator.name} := any {operator.condition.sql}"
+
+
+@line.register
+def _(operator: Constant) -> str:
+    return f"Constant {', '.join(operator.names)} := {spelled_out(operator)}"
 
 
 @line.register

@@ -8,10 +8,12 @@ from functools import singledispatch
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.tree.algebra import (
     Aggregate,
+    Constant,
     Filter,
     Generate,
     InnerJoin,
     Lookup,
+    Mark,
     Operator,
     OuterJoin,
     Project,
@@ -42,6 +44,11 @@ def _(operator: Scan, needed: frozenset[str]) -> Operator:
     # Rows are to be counted: by a column that costs little, and that can be grouped by.
     plain = (field for field in operator.fields if not field.type.lower().startswith(_NESTED))
     return replace(operator, fields=fields or (next(plain, operator.fields[0]),))
+
+
+@_prune.register
+def _(operator: Constant, needed: frozenset[str]) -> Operator:
+    return operator
 
 
 @_prune.register
@@ -90,9 +97,15 @@ def _(operator: Generate, needed: frozenset[str]) -> Operator:
 def _(operator: Lookup, needed: frozenset[str]) -> Operator:
     # Also one that nobody reads: its source is one of the query's, and moves.
     joined = operator.condition.columns if operator.condition is not None else frozenset()
-    read = frozenset().union(*(call.value.columns for call in operator.calls))
-    child = _prune(operator.child, needed - {operator.item.name} | joined)
+    read = frozenset().union(*(call.value.columns for call in operator.calls)) or operator.item.value.columns
+    child = _prune(operator.child, needed - {operator.name} | joined)
     return replace(operator, child=child, query=_prune(operator.query, joined | read))
+
+
+@_prune.register
+def _(operator: Mark, needed: frozenset[str]) -> Operator:
+    child = _prune(operator.child, needed - {operator.name} | operator.condition.columns)
+    return replace(operator, child=child, query=_prune(operator.query, operator.condition.columns))
 
 
 @_prune.register

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dbt_trickle.tree.algebra import Operator, Scan
-from dbt_trickle.tree.joining import Part, joined, only
+from dbt_trickle.tree.algebra import Constant, Operator, Scan
+from dbt_trickle.tree.binding import bound
+from dbt_trickle.tree.expressions import expr
+from dbt_trickle.tree.joining import Part, by_name, joined, only
 from dbt_trickle.tree.scope import Names, Scope, Visible, spelling
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
-from dbt_trickle.tree.values import Field
+from dbt_trickle.tree.values import Expr, Field
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Place:
     sources: Mapping[str, Schema]
     names: Names
     query: Callable[[exp.Expr, Place, str], Result]
+    lateral: Callable[[exp.Join, Part, Place], Part]
     ctes: Mapping[str, tuple[exp.CTE, Place]] = field(default_factory=dict)
 
     def with_ctes(self, query: exp.Query) -> Place:
@@ -52,7 +55,8 @@ class Place:
 def relations(select: exp.Select, place: Place) -> Part:
     from_ = select.args.get("from_")
     if from_ is None:
-        raise not_yet("a query without FROM", select)
+        name = place.names.numbered("one")
+        return Constant(((Expr("1"),),), (name,), alone=True), Scope()
     return _joins(_relation(from_.this, place), select.args.get("joins"), place)
 
 
@@ -60,7 +64,10 @@ def _joins(first: Part, joins: Sequence[exp.Join] | None, place: Place) -> Part:
     """From left to right: a comma binds as much as JOIN does, unlike in the standard, so that ON sees all before it."""
     part = first
     for join in joins or ():
-        part = joined(join, part, _relation(join.this, place), place.names)
+        if isinstance(join.this, exp.Lateral):
+            part = place.lateral(join, part, place)
+        else:
+            part = joined(join, part, _relation(join.this, place), place.names)
     return part
 
 
@@ -74,7 +81,7 @@ def _relation(node: exp.Expr, place: Place) -> Part:
             cte, outside = place.ctes[name]
             tree, columns = place.query(cte.this, outside, node.alias or node.name)
             columns = _renamed(columns, cte.args.get("alias"))
-            return tree, _scope(columns, (node.alias or node.name,), node)
+            return tree, scope_of(columns, (node.alias or node.name,), node)
         if name in place.sources:
             return _scan(node, place.sources[name], place.names)
         raise unsupported(f"the relation {node.name} is not known", node)
@@ -86,8 +93,28 @@ def _relation(node: exp.Expr, place: Place) -> Part:
     if isinstance(node, exp.Subquery) and isinstance(unwrapped(node.this), (exp.Select, exp.SetOperation)):
         only(node, "this", "alias")
         tree, columns = place.query(node.this, place, node.alias)
-        return tree, _scope(columns, (node.alias,) if node.alias else (), node)
+        return tree, scope_of(columns, (node.alias,) if node.alias else (), node)
+    if isinstance(node, exp.Values):
+        return _values(node, place.names)
     raise _unsupported_relation(node)
+
+
+def _values(node: exp.Values, names: Names) -> Part:
+    only(node, "expressions", "alias")
+    rows = [each.expressions if isinstance(each, exp.Tuple) else [each] for each in node.expressions]
+    if len({len(row) for row in rows}) != 1:
+        raise unsupported("VALUES has rows of different lengths", node)
+    nothing = by_name(Scope())
+    called = [each.name for each in node.args["alias"].columns] if node.args.get("alias") else []
+    called = called or [f"col{at}" for at in range(1, len(rows[0]) + 1)]
+    if len(called) != len(rows[0]):
+        raise unsupported(f"VALUES has {len(rows[0])} columns, and {len(called)} names", node)
+    prefix = f"{node.alias}." if node.alias else ""
+    fresh = tuple(names.fresh(prefix + name) for name in called)
+    constant = Constant(tuple(tuple(expr(bound(value, nothing)) for value in row) for row in rows), fresh)
+    qualifier = (node.alias,) if node.alias else ()
+    visible = (Visible(name, qualifier, column) for name, column in zip(called, fresh, strict=True))
+    return constant, Scope(tuple(visible))
 
 
 def unwrapped(query: exp.Expr) -> exp.Expr:
@@ -103,10 +130,10 @@ def _scan(node: exp.Table, source: Schema, names: Names) -> Part:
     alias = names.alias(qualifier[-1])
     fields = tuple(Field(name, kind, names.fresh(f"{alias}.{name}")) for name, kind in source.columns)
     columns = tuple((each.source_name, each.name) for each in fields)
-    return Scan(source.key, alias, fields), _scope(columns, qualifier, node)
+    return Scan(source.key, alias, fields), scope_of(columns, qualifier, node)
 
 
-def _scope(columns: tuple[tuple[str, str], ...], qualifier: tuple[str, ...], node: exp.Expr) -> Scope:
+def scope_of(columns: tuple[tuple[str, str], ...], qualifier: tuple[str, ...], node: exp.Expr) -> Scope:
     columns = _renamed(columns, node.args.get("alias"))
     return Scope(tuple(Visible(name, qualifier, column) for name, column in columns))
 
@@ -123,7 +150,6 @@ def _renamed(columns: tuple[tuple[str, str], ...], alias: exp.TableAlias | None)
 
 _RELATIONS: dict[type[exp.Expr], str] = {
     exp.Lateral: "LATERAL",
-    exp.Values: "VALUES",
     exp.SetOperation: "UNION, INTERSECT or EXCEPT",
 }
 

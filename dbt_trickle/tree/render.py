@@ -10,10 +10,12 @@ from dbt_trickle.names import RESERVED_PREFIX, quote
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.algebra import (
     Aggregate,
+    Constant,
     Filter,
     Generate,
     InnerJoin,
     Lookup,
+    Mark,
     Operator,
     OuterJoin,
     Project,
@@ -24,7 +26,7 @@ from dbt_trickle.tree.algebra import (
     UnionAll,
     Window,
 )
-from dbt_trickle.tree.values import Call, Item
+from dbt_trickle.tree.values import Call, Expr, Item
 
 
 def state(tree: Operator, at: Mapping[str, str]) -> str:
@@ -42,6 +44,17 @@ def _lines(tree: Operator, at: Mapping[str, str]) -> list[str]:
 def _(tree: Scan, at: Mapping[str, str]) -> list[str]:
     fields = (f"{quote(field.source_name)} AS {quote(field.name)}" for field in tree.fields)
     return [_select(fields), f"FROM {at[tree.source]} AS {quote(tree.alias)}"]
+
+
+@_lines.register
+def _(tree: Constant, at: Mapping[str, str]) -> list[str]:
+    places = [quote(f"{RESERVED_PREFIX}value_{i}") for i in range(len(tree.names))]
+    chosen = (f"{place} AS {quote(name)}" for place, name in zip(places, tree.names, strict=True))
+    return [_select(chosen), f"FROM {spelled_out(tree)} AS {quote(f'{RESERVED_PREFIX}values')}({', '.join(places)})"]
+
+
+def spelled_out(tree: Constant) -> str:
+    return "VALUES " + ", ".join(f"({', '.join(each.sql for each in row)})" for row in tree.rows)
 
 
 @_lines.register
@@ -95,20 +108,27 @@ def generated(tree: Generate) -> tuple[str, str]:
     return ", ".join(chosen), f"LATERAL VIEW {outer}{tree.call.sql} {alias} AS {', '.join(made)}"
 
 
-@_lines.register
-def _(tree: Lookup, at: Mapping[str, str]) -> list[str]:
-    head = f"{_select(map(quote, tree.child.columns))}, ("
-    return [head, *_value(tree, at), f") AS {quote(tree.item.name)}", "FROM (", *_below(tree.child, at), ")"]
+@_lines.register(Lookup)
+@_lines.register(Mark)
+def _(tree: Lookup | Mark, at: Mapping[str, str]) -> list[str]:
+    head = f"{_select(map(quote, tree.child.columns))},"
+    return [head, *_value(tree, at), f"AS {quote(tree.name)}", "FROM (", *_below(tree.child, at), ")"]
 
 
-def value_of(tree: Lookup, at: Mapping[str, str]) -> str:
+def value_of(tree: Lookup | Mark, at: Mapping[str, str]) -> str:
     """Of a row of its child, with whose columns beside it this is to stand."""
-    return "\n".join(["(", *_value(tree, at), ")"])
+    return "\n".join(_value(tree, at))
 
 
-def _value(tree: Lookup, at: Mapping[str, str]) -> list[str]:
-    where = f" WHERE {tree.condition.sql}" if tree.condition is not None else ""
-    return [f"  SELECT {looked_up(tree)} FROM (", *(f"  {line}" for line in _below(tree.query, at)), f"  ){where}"]
+def _value(tree: Lookup | Mark, at: Mapping[str, str]) -> list[str]:
+    if isinstance(tree, Mark):
+        return ["EXISTS", *_found(tree.query, "1", tree.condition, at)]
+    return _found(tree.query, looked_up(tree), tree.condition, at)
+
+
+def _found(query: Operator, shown: str, condition: Expr | None, at: Mapping[str, str]) -> list[str]:
+    where = f" WHERE {condition.sql}" if condition is not None else ""
+    return ["(", f"  SELECT {shown} FROM (", *(f"  {line}" for line in _below(query, at)), f"  ){where}", ")"]
 
 
 def looked_up(tree: Lookup) -> str:

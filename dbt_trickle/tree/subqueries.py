@@ -1,12 +1,12 @@
 """WHERE with subqueries: EXISTS and IN are semi joins, NOT EXISTS and NOT IN anti joins, as Spark plans them.
 
-Only where they stand by themselves or between ANDs: elsewhere their truth is a value that something is made of. A
+Where they stand by themselves or between ANDs: elsewhere their truth is a value like others (lookups.py). A
 subquery may read the outer query's columns in its own WHERE clause: those conditions join the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from sqlglot import exp
 
@@ -17,11 +17,10 @@ from dbt_trickle.tree.expressions import column, expr, name_parts
 from dbt_trickle.tree.functions import OVER_WINDOWS
 from dbt_trickle.tree.generators import is_generator
 from dbt_trickle.tree.joining import by_name
-from dbt_trickle.tree.lookups import Lookups
+from dbt_trickle.tree.lookups import Lookups, Member, Reader
 from dbt_trickle.tree.relations import Place, relations, unwrapped
 from dbt_trickle.tree.scope import Scope
 from dbt_trickle.tree.unsupported import unsupported
-from dbt_trickle.tree.values import Predicate
 
 
 def filtered(tree: Operator, scope: Scope, where: exp.Where | None, place: Place) -> Operator:
@@ -31,7 +30,7 @@ def filtered(tree: Operator, scope: Scope, where: exp.Where | None, place: Place
     subqueries = [found for each in parts if (found := _subquery(each)) is not None]
     plain = [each for each in parts if _subquery(each) is None] if subqueries else [where.this]
     if plain:
-        lookups = Lookups(scope, place, inside)
+        lookups = Lookups(scope, place, READER)
         taken = [lookups.taken_out(each) for each in plain]
         resolve = lookups.resolve(by_name(scope))
         conditions = [bound(each, resolve) for each in taken]
@@ -62,35 +61,22 @@ def _subquery(condition: exp.Expr) -> tuple[exp.Exists | exp.In, bool] | None:
 
 
 def _joined(tree: Operator, scope: Scope, node: exp.Exists | exp.In, denied: bool, place: Place) -> Operator:
+    member = _member(node, scope, place)
+    return SemiJoin(tree, member.query, member.condition(denied), denied, member.predicate)
+
+
+def _member(node: exp.Expr, scope: Scope, place: Place) -> Member:
     query = unwrapped(node.this if isinstance(node, exp.Exists) else node.args["query"])
     right, values, correlated = _right(query, scope, place, shown=isinstance(node, exp.In))
     mine = [bound(each, by_name(scope)) for each in _left(node)] if isinstance(node, exp.In) else []
-    conditions = [*correlated, *_equal(node, mine, values, denied)] if mine else correlated
-    on = expr(exp.and_(*conditions) if conditions else exp.true())
-    outside = expr(exp.and_(*correlated)) if correlated else None
-    predicate = Predicate(tuple(map(expr, mine)), tuple(map(expr, values)), outside)
-    return SemiJoin(tree, right, on, denied, predicate)
+    if len(mine) != len(values):
+        raise unsupported(f"IN compares {len(mine)} values with {len(values)} columns", node)
+    return Member(right, correlated, mine, values)
 
 
-def _left(node: exp.In) -> list[exp.Expr]:
+def _left(node: exp.Expr) -> list[exp.Expr]:
     plain = node.this.unnest()
     return list(plain.expressions) if isinstance(plain, exp.Tuple) else [node.this]
-
-
-def _equal(node: exp.Expr, mine: Sequence[exp.Expr], others: Sequence[exp.Expr], denied: bool) -> Iterator[exp.Expr]:
-    """A value that may be equal, for all that is known, is not one that is NOT IN."""
-    if len(mine) != len(others):
-        raise unsupported(f"IN compares {len(mine)} values with {len(others)} columns", node)
-    for one, other in zip(mine, others, strict=True):
-        equal: exp.Expr = exp.EQ(this=_operand(one), expression=_operand(other))
-        if denied:
-            unknown = exp.Is(this=exp.Paren(this=equal.copy()), expression=exp.Null())
-            equal = exp.Paren(this=exp.Or(this=equal, expression=unknown))
-        yield equal
-
-
-def _operand(value: exp.Expr) -> exp.Expr:
-    return value.copy() if isinstance(value, (exp.Column, exp.Literal, exp.Paren)) else exp.Paren(this=value.copy())
 
 
 def _right(query: exp.Expr, outer: Scope, place: Place, shown: bool) -> tuple[Operator, list[exp.Expr], list[exp.Expr]]:
@@ -151,3 +137,6 @@ def _in_either(inner: Scope, outer: Scope) -> Resolve:
         return column(*found, where)
 
     return resolve
+
+
+READER = Reader(inside, _member)

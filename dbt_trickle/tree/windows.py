@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 from sqlglot import exp
@@ -12,9 +13,28 @@ from dbt_trickle.tree.calls import aggregate_of
 from dbt_trickle.tree.expressions import column, expr, rebuilt
 from dbt_trickle.tree.functions import POSITIONS, RANKS
 from dbt_trickle.tree.grouping import Output
-from dbt_trickle.tree.scope import Names
+from dbt_trickle.tree.scope import Names, spelling
 from dbt_trickle.tree.unsupported import unsupported
 from dbt_trickle.tree.values import Over
+
+
+def windows_spelled_out(select: exp.Select) -> exp.Select:
+    """OVER w with what WINDOW w AS (…) says of it."""
+    if not select.args.get("windows"):
+        return select
+    select = select.copy()
+    defined = {spelling(each.name): each for each in select.args["windows"]}
+    select.set("windows", None)
+    for shown in select.expressions:
+        for node in shown.walk(prune=lambda each: isinstance(each, exp.Query)):
+            if isinstance(node, exp.Window) and node.alias:
+                meant = defined.get(spelling(node.alias))
+                if meant is None or meant.alias:
+                    raise unsupported(f"the window {node.alias} is not known", node)
+                for part in ("partition_by", "order", "spec"):
+                    node.set(part, deepcopy(meant.args.get(part)))
+                node.set("alias", None)
+    return select
 
 
 def windowed(

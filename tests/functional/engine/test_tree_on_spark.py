@@ -17,9 +17,11 @@ from dbt_trickle.tree.render import state
 
 pytestmark = pytest.mark.spark
 
-# Right, but not recognized as such: Spark computes an alias below that is used again in the same SELECT;
+# Right, but not recognized as such:
 PLANNED_OTHERWISE = {
-    "select amount + 1 as b, b * 2 as c, -b as d from {o}",
+    # an alias that is used again in a branch of a union,
+    "select k, -k as a, a + 1 as b from {o} union all select k, -k as a, a + 1 as b from {o}",
+    "select k, v.x from {o} cross join (select 1 as x) v",  # a constant beside each row,
     "select distinct region, amount * 2 as d, region from {o} where amount > 1",  # the same column twice
 }
 # Calls that Spark's parser turns into others.

@@ -93,6 +93,23 @@ def test_rows_that_are_not_shown_agree_with_none() -> None:
     assert guard.same_plan("LocalRelation <empty>, [n#0L]", "LocalRelation <empty>, [m#1L]")
 
 
+VALUES = """== Parsed Logical Plan ==
+'Project [*]
++- 'SubqueryAlias v
+   +- 'UnresolvedInlineTable [x, y], [[1, a], [2, b]]
+
+== Optimized Logical Plan ==
+LocalRelation [x#1, y#2]
+"""
+
+
+def test_rows_that_were_read_alike_are_the_same() -> None:
+    assert guard.same_plan(VALUES, VALUES.replace("[x, y], ", "[q, r], "))
+    assert not guard.same_plan(VALUES, VALUES.replace("[2, b]", "[2, c]"))
+    twice = VALUES + "+- LocalRelation [n#3]\n"
+    assert not guard.same_plan(twice, twice)
+
+
 def test_no_plan_agrees_with_none() -> None:
     assert not guard.same_plan("", "")
 

@@ -97,6 +97,11 @@ class Select:
                 self.columns[at] = Value(column.sql, kind)
         return ", ".join(value.sql for value in values)
 
+    def rows(self) -> str:
+        """Two of constants, of which columns may be as they are by now."""
+        found = [[self.one(*CONSTANTS[column.kind]) for column in self.columns] for _ in range(2)]
+        return ", ".join(f"({', '.join(row)})" for row in found)
+
     def condition(self, *inputs: Input) -> str:
         """Of any kind; over two inputs mostly an equality of theirs."""
         found = [self._atom(*inputs) for _ in range(self.draw(st.integers(1, 2)))]
@@ -123,6 +128,10 @@ class Select:
         other = self.value(y, kinds=NUMBERS if mine.kind in NUMBERS else [TEXT])
         constant = Value(CONSTANTS[mine.kind][0], mine.kind)
         return f"{mine.sql} {self.one('IN', 'NOT IN')} (SELECT {(other or constant).sql}"
+
+    def membership(self, x: Input, y: Input) -> Value:
+        """Where it is NULL, Spark says that it is false."""
+        return Value(f"CASE WHEN {self.member(x, y)} FROM {y} WHERE {self.condition(y)}) THEN 1 ELSE 0 END", INT)
 
     def keys(self, *inputs: Input) -> str:
         values = [self.known(*inputs) for _ in range(self.draw(st.integers(1, 2)))]
@@ -227,6 +236,11 @@ OPERATORS: dict[str, Callable[..., str]] = {
     "in": lambda q, x, y: (
         f"SELECT {q.all(x)} FROM {x} WHERE ({q.condition(x)}) AND {q.member(x, y)} FROM {y} WHERE {q.condition(y)})"
     ),
+    "exists or": lambda q, x, y: (
+        f"SELECT {q.all(x)} FROM {x} WHERE {q.condition(x)} OR {q.one('', 'NOT ')}EXISTS "
+        f"(SELECT 1 FROM {y} WHERE {q.condition(x, y)})"
+    ),
+    "in, shown": lambda q, x, y: f"SELECT {q.all(x)}, {q.show(q.membership(x, y))} FROM {x}",
     "cross join": lambda q, x, y: f"SELECT {q.some(x, y)} FROM {x}, {y}",
     "three-way join": lambda q, x, y, z: (
         f"SELECT {q.some(x, y, z)} FROM {x} JOIN {y} ON {q.condition(x, y)} JOIN {z} ON {q.condition(y, z)}"
@@ -241,6 +255,7 @@ OPERATORS: dict[str, Callable[..., str]] = {
     "having": lambda q, x: f"SELECT {q.keys(x)}, {q.calls(x)} FROM {x} GROUP BY {q.by} HAVING {q.of_calls(x)}",
     "distinct": lambda q, x: f"SELECT DISTINCT {q.some(x)} FROM {x}",
     "union all": lambda q, x, y: f"SELECT {q.some(x)} FROM {x} UNION ALL SELECT {q.alike(y)} FROM {y}",
+    "values": lambda q, x: f"SELECT {q.some(x)} FROM {x} UNION ALL SELECT * FROM (VALUES {q.rows()}) AS v",
     "union": lambda q, x, y: f"SELECT {q.some(x)} FROM {x} UNION SELECT {q.alike(y)} FROM {y}",
     "intersect": lambda q, x, y: (
         f"SELECT {q.some(x)} FROM {x} INTERSECT{q.one('', ' ALL')} SELECT {q.alike(y)} FROM {y}"
@@ -250,6 +265,9 @@ OPERATORS: dict[str, Callable[..., str]] = {
         f"SELECT {q.all(x)}, {q.show(Value('v.g', INT))} FROM {x} LATERAL VIEW explode(array({q.numbers(x)})) v AS g"
     ),
     "lookup": lambda q, x, y: f"SELECT {q.all(x)}, {q.looked_up(x, y)} FROM {x}",
+    "lookup in groups": lambda q, x, y: (
+        f"SELECT {q.keys(x)}, {q.show(Value(f'max({q.value_of(x, y).sql})', INT))} FROM {x} GROUP BY {q.by}"
+    ),
     "lookup in where": lambda q, x, y: f"SELECT {q.some(x)} FROM {x} WHERE {q.compared(x, y)}",
     "lookup in having": lambda q, x, y: (
         f"SELECT {q.keys(x)}, {q.calls(x)} FROM {x} GROUP BY {q.by} "
