@@ -71,6 +71,7 @@ class Commands(click.Group):
         "explain",
         "health",
         "history",
+        "plan",
         "refresh",
         "repair",
         "resume",

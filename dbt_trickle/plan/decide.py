@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from dbt_trickle.catalog.state import StreamTable
@@ -34,6 +34,8 @@ class Decision:
     work: Work
     initiated_by: str = "DBT"
     choice: Choice | None = None  # where it was full or differential by what either costs
+    # Rows of each source that moved; none where its history does not tell. Where it was asked.
+    changed: Mapping[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def _by_what_changed(
     found = differential(here, understood.shape, decision.reason)
     if isinstance(found, Decision):
         return (_redefined(here, found) if found.work is Work.LOAD else instead(config, found)), None
-    return replace(decision, reason=found.reason, choice=found.choice), found
+    return replace(decision, reason=found.reason, choice=found.choice, changed=found.changed), found
 
 
 def _why_anew(before: StreamTable, understood: Understood) -> str:

@@ -43,6 +43,7 @@ class Differential:
     applied: Applied
     reason: str
     choice: cost.Choice | None
+    changed: Mapping[str, int | None]  # rows of each source that moved
     captures: Mapping[str, str]  # how each source that moved is read, and why so
 
 
@@ -63,11 +64,12 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
             read.append(found)
     if not read:
         return Decision("NO_DATA", f"{why}, but no row of it changed", Work.NOTHING)
+    changed = {here.pinned.frontier[each.key].relation: each.facts.rows for each in read}
     choice = _choice(here, before, read) if here.request.config.refresh_mode == "auto" else None
     if choice is not None:
         why = f"{why}; {choice.reason}"
         if not choice.differential:
-            return Decision("FULL", why, Work.OVERWRITE, choice=choice)
+            return Decision("FULL", why, Work.OVERWRITE, choice=choice, changed=changed)
     read = [
         replace(each, chosen=here.captures.compared(here.session, each.key, each.facts, each.chosen)) for each in read
     ]
@@ -87,7 +89,7 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     how = "; ".join(f"{versions[key].relation} by {capture}" for key, capture in captures.items())
     told = (done.few or done).how
     told = f"{told} ({shape.why})" if shape.why else told
-    return Differential(done, f"{why}; {how}; {told}", choice, captures)
+    return Differential(done, f"{why}; {how}; {told}", choice, changed, captures)
 
 
 def _few(read: list[Read]) -> bool:

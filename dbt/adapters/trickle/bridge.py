@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -85,19 +87,7 @@ class Project:
 
     def models(self) -> list[Model]:
         """The project's stream tables, from dbt's own parser."""
-        manifest = self._parse()
-        return [
-            Model(
-                node.unique_id,
-                _public(node),
-                str(node.config.get("expose") or "view"),
-                node.config.get("status"),
-                f"fqn:{'.'.join(node.fqn)}",
-                _stream_tables_read(manifest.nodes, node),
-            )
-            for node in manifest.nodes.values()
-            if _is_stream_table(node)
-        ]
+        return _models(self._parse())
 
     def scope(self) -> Scope:
         """All that the project builds in this target, by which `trickle repair` tells what it does not any more."""
@@ -119,31 +109,56 @@ class Project:
 
     def request(self, model: Model) -> Request:
         """What dbt would ask of the engine for it now."""
+        return self._requests(self._parse(), [model])[0]
+
+    def requests(self, select: Sequence[str], exclude: Sequence[str]) -> list[tuple[Model, Request]]:
+        """The same for the stream tables of a selection, each after those that it reads."""
+        manifest = self._parse()
+        chosen = set(self._selected(manifest, select, exclude))
+        models = [model for model in in_order(_models(manifest)) if model.unique_id in chosen]
+        return list(zip(models, self._requests(manifest, models), strict=True)) if models else []
+
+    def _selected(self, manifest: Any, select: Sequence[str], exclude: Sequence[str]) -> list[str]:
+        flags = [flag for each in select for flag in ("--select", each)]
+        flags += [flag for each in exclude for flag in ("--exclude", each)]
+        asked = ["list", "--resource-type", "model", "--output", "json", "--output-keys", "unique_id", *flags]
+        answer = self._dbt("--log-level", "none", "--quiet", *asked, manifest=manifest)
+        if not answer.success:
+            raise ours(answer.exception) or EnvironmentProblem(
+                "TRK-410", f"dbt cannot select {' '.join(select)}: {answer.exception}", remedy="See `dbt list`."
+            )
+        return [json.loads(each)["unique_id"] for each in answer.result]
+
+    def _requests(self, manifest: Any, models: Sequence[Model]) -> list[Request]:
         from dbt.adapters.factory import FACTORY
         from dbt.context.providers import generate_runtime_macro_context
 
-        from dbt.adapters.trickle import requests
-
-        manifest = self._parse()
-        answer = self._dbt("--log-level", "none", "--quiet", "compile", "--select", model.selector, manifest=manifest)
+        selectors = [model.selector for model in models]
+        answer = self._dbt("--log-level", "none", "--quiet", "compile", "--select", *selectors, manifest=manifest)
         if not answer.success:
             told = answer.exception or "; ".join(str(r.message) for r in answer.result if r.message)
+            which = ", ".join(str(model.public) for model in models)
             raise ours(told) or EnvironmentProblem(
-                "TRK-410", f"dbt cannot compile {model.public}: {told}", remedy="See `dbt compile`."
+                "TRK-410", f"dbt cannot compile {which}: {told}", remedy="See `dbt compile`."
             )
         manifest.build_flat_graph()
-        node = manifest.flat_graph["nodes"][model.unique_id]
         # dbt's own commands do this; to look for a relation is a macro already, which asks for the adapter by its type.
         FACTORY.adapters[self._adapter.type()] = self._adapter
         self._adapter.set_macro_resolver(manifest)
         self._adapter.set_macro_context_generator(generate_runtime_macro_context)
+        return [self._request(manifest.flat_graph, model) for model in models]
+
+    def _request(self, graph: Any, model: Model) -> Request:
+        from dbt.adapters.trickle import requests
+
+        node = graph["nodes"][model.unique_id]
         with user_errors(), self._adapter.connection_named("trickle"):
             existing = self._adapter.get_relation(None, model.public.schema, model.public.identifier)
             query = self._query(node)
         return requests.request(
             node,
             query,
-            manifest.flat_graph,
+            graph,
             existing=str(existing.type) if existing is not None else None,
             shown=requests.view_text(existing),
             sampled=False,
@@ -189,6 +204,27 @@ class Project:
             where += ["--profile", self._config.args.profile]
         where += ["--vars", self._variables]
         return dbtRunner(manifest=manifest).invoke([*args, *where])
+
+
+def _models(manifest: Any) -> list[Model]:
+    return [
+        Model(
+            node.unique_id,
+            _public(node),
+            str(node.config.get("expose") or "view"),
+            node.config.get("status"),
+            f"fqn:{'.'.join(node.fqn)}",
+            _stream_tables_read(manifest.nodes, node),
+        )
+        for node in manifest.nodes.values()
+        if _is_stream_table(node)
+    ]
+
+
+def in_order(models: Sequence[Model]) -> list[Model]:
+    """Each after those that it reads; dbt allows no circles."""
+    by_id = {model.unique_id: model for model in models}
+    return [by_id[unique_id] for unique_id in TopologicalSorter({m.unique_id: m.reads for m in models}).static_order()]
 
 
 def _public(node: Any) -> Relation:

@@ -1,0 +1,103 @@
+"""`trickle plan` says before what a run does then, and writes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from shop import Shop, model, sources
+
+pytestmark = pytest.mark.spark
+
+TOTALS = "select region, sum(amount) as total, count(*) as n from {{ source('shop', 'orders') }} group by region"
+OF_TOTALS = "select n, sum(total) as total from {{ ref('totals') }} group by n"
+NUMBERED = "select id, row_number() over (order by id) as n from {{ source('shop', 'orders') }}"
+
+
+class TestPlan:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "sources.yml": sources("orders"),
+            "totals.sql": model(TOTALS, max_change_ratio=1),
+            "of_totals.sql": model(OF_TOTALS, max_change_ratio=1),
+            "numbered.sql": model(NUMBERED),
+            "paused.sql": model("select * from {{ ref('numbered') }}", status="suspended"),
+        }
+
+    def test_a_plan_is_what_the_run_does(self, shop: Shop) -> None:
+        shop.table("orders", "(1, 'north', 10), (2, 'south', 20), (3, 'west', 4)")
+        planned = self.plan(shop)
+        names = list(planned)
+        assert names.index("totals") < names.index("of_totals") and names.index("numbered") < names.index("paused")
+        assert self.actions(planned) == {
+            "totals": "FULL",
+            "of_totals": "FULL",
+            "numbered": "FULL",
+            "paused": "SKIP",
+        }
+        self.holds(shop, planned)
+
+        planned = self.plan(shop)
+        assert set(self.actions(planned).values()) == {"NO_DATA", "SKIP"}
+        assert shop.trickle("plan", "--fail-on", "full,reinitialize").exit_code == 0
+        self.holds(shop, planned)
+
+        shop.sql("insert into orders values (4, 'north', 1), (5, 'west', 9)")
+        planned = self.plan(shop)
+        assert self.actions(planned) == {
+            "totals": "DIFFERENTIAL",
+            "of_totals": "DIFFERENTIAL",
+            "numbered": "FULL",
+            "paused": "SKIP",
+        }
+        assert list(planned["totals"]["changed"].values()) == [2]
+        assert planned["of_totals"]["after"] == [planned["totals"]["relation"]]
+        assert "is refreshed before it (DIFFERENTIAL)" in planned["of_totals"]["reason"]
+        assert planned["numbered"]["predicted_ms"] > 0
+        self.holds(shop, planned)
+
+    def test_a_selection_and_what_is_not_wanted(self, shop: Shop) -> None:
+        shop.sql("delete from orders where id = 1")
+        assert list(self.plan(shop, "--select", "+of_totals")) == ["totals", "of_totals"]
+        assert list(self.plan(shop, "--select", "tag:none")) == []
+        assert set(self.plan(shop, "--exclude", "numbered paused")) == {"totals", "of_totals"}
+        told = shop.trickle("plan", "--fail-on", "full", ok=None)
+        assert told.exit_code == 2
+        lines = {line.split()[0].rpartition(".")[2]: line for line in told.output.splitlines() if "orders" in line}
+        assert "DIFFERENTIAL" in lines["totals"] and ": 1 " in lines["totals"]
+        assert "a window without PARTITION BY" in lines["numbered"]
+        assert "TRK-505" in str(shop.trickle("plan", "--fail-on", "fulll", ok=False).exception)
+
+    def test_what_would_fail_is_told(self, shop: Shop) -> None:
+        shop.sql("alter table orders rename to gone")
+        planned = self.plan(shop, "--select", "totals")
+        shop.sql("alter table gone rename to orders")
+        assert self.actions(planned) == {"totals": "ERROR"}
+        assert "TRK-202" in planned["totals"]["reason"]
+
+    def plan(self, shop: Shop, *flags: str) -> dict[str, Any]:
+        before = self.commits(shop)
+        found = shop.trickle_json("plan", *flags)
+        assert self.commits(shop) == before, "nothing is written"
+        return {each["relation"].rpartition(".")[2]: each for each in found}
+
+    def commits(self, shop: Shop) -> list[Any]:
+        """Of all tables there are."""
+        schemas = [row[0] for row in shop.sql("show schemas") if row[0] in (shop.schema, shop.catalog, shop.changes)]
+        tables = [f"{schema}.{row.tableName}" for schema in schemas for row in self.listed(shop, schema)]
+        return [(table, shop.sql(f"describe history {table} limit 1")[0].version) for table in tables]
+
+    def listed(self, shop: Shop, schema: str) -> list[Any]:
+        views = {row.viewName for row in shop.sql(f"show views in {schema}")}
+        return [row for row in shop.sql(f"show tables in {schema}") if row.tableName not in views]
+
+    def actions(self, planned: dict[str, Any]) -> dict[str, str]:
+        return {name: each["action"] for name, each in planned.items()}
+
+    def holds(self, shop: Shop, planned: dict[str, Any]) -> None:
+        done = shop.run(*planned)
+        assert {name: done[name].adapter_response["action"] for name in planned} == self.actions(planned)
+        for name, each in planned.items():
+            if not each["after"]:
+                assert each["reason"] == done[name].adapter_response["reason"]
