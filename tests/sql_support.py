@@ -55,8 +55,8 @@ with grouping sets.
 
 {scalars}.
 
-Others are a reason for recomputing: user-defined ones, those that are random or the present moment, `struct` and
-`arrays_zip`, which name their fields after columns, and those with a lambda.
+Others are a reason for recomputing: user-defined ones, those that are random or the present moment, and
+`arrays_zip`, which names its fields after columns.
 """
 
 

@@ -78,11 +78,13 @@ def printed(node: exp.Expr) -> str:
 
 
 def replaced(text: str, names: Mapping[str, str]) -> str:
-    """An expression of quoted columns with other text in their places; fields of a struct are no columns."""
+    """An expression of quoted columns with other text in their places; fields of a struct are no columns, nor are the
+    names that are given to them.
+    """
     tokens = Verbatim().tokenize(text)
     edits = []
     for before, token in zip([None, *tokens], tokens, strict=False):
-        field = before is not None and before.token_type == TokenType.DOT
+        field = before is not None and before.token_type in (TokenType.DOT, TokenType.ALIAS)
         if token.token_type == TokenType.IDENTIFIER and not field and token.text in names:
             edits.append(Edit(token.start, token.end + 1, names[token.text]))
     return splice(text, edits)

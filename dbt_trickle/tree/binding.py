@@ -7,14 +7,23 @@ version of the parser may add either, and a printed query without it would be an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.calls import AROUND, is_aggregate
 from dbt_trickle.tree.expressions import name_parts, rebuilt
-from dbt_trickle.tree.functions import AGGREGATES, NEED_AN_ARGUMENT, OF_GROUPING_SETS, OVER_WINDOWS, SCALARS, UNIT_FIRST
+from dbt_trickle.tree.functions import (
+    AGGREGATES,
+    NEED_AN_ARGUMENT,
+    OF_GROUPING_SETS,
+    OF_LAMBDAS,
+    OVER_WINDOWS,
+    SCALARS,
+    UNIT_FIRST,
+)
+from dbt_trickle.tree.lambdas import with_own_variables
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
 
 # What a name means: (its parts, its place, whether within an aggregate's argument) → the column, or a refusal.
@@ -46,8 +55,7 @@ _KNOWN: dict[type[exp.Expr], frozenset[str]] = {
 _CALLED: dict[type[exp.Expr], str] = {
     exp.Window: "a window function",
     exp.Distinct: "DISTINCT in this place",
-    exp.Lambda: "a function with a lambda",
-    exp.Transform: "a function with a lambda",
+    exp.Lambda: "a lambda in this place",
 }
 _TYPES = frozenset(
     exp.DType[name]
@@ -67,6 +75,8 @@ def bound(
     """The expression with its names resolved. `aggregates`: whether they may stand here; `inside` one of them."""
     if isinstance(node, (exp.Column, exp.Dot)) and (parts := name_parts(node)):
         return resolve(parts, node, inside)
+    if isinstance(node, exp.Transform):  # the parser knows this one as another function
+        node = exp.Anonymous(this="transform", expressions=[node.this, node.expression])
     if isinstance(node, exp.Anonymous):
         return _call(node, resolve, aggregates, inside, windows)
     if isinstance(node, exp.Window) and windows:
@@ -87,7 +97,9 @@ def _call(node: exp.Anonymous, resolve: Resolve, aggregates: bool, inside: bool,
         return _aggregate(AGGREGATES[name], arguments, resolve)
     if name in OF_GROUPING_SETS and aggregates and not inside:
         return exp.Anonymous(this=name, expressions=[bound(each, resolve) for each in arguments])
-    if name not in SCALARS or (name in NEED_AN_ARGUMENT and not arguments):
+    if name == "struct":
+        return _struct(arguments, resolve, aggregates, inside, windows)
+    if name not in SCALARS | OF_LAMBDAS or (name in NEED_AN_ARGUMENT and not arguments):
         raise not_yet(f"the function {name}()", node)
     units = []
     if name in UNIT_FIRST and len(arguments) == 3:
@@ -95,11 +107,28 @@ def _call(node: exp.Anonymous, resolve: Resolve, aggregates: bool, inside: bool,
         if not isinstance(unit, exp.Column) or len(unit.parts) != 1:
             raise not_yet(f"{name}() with this unit", node)
         units = [exp.Var(this=unit.name)]
-    result = exp.Anonymous(
-        this=name, expressions=[*units, *(bound(each, resolve, aggregates, inside, windows) for each in arguments)]
-    )
+
+    def argument(each: exp.Expr) -> exp.Expr:
+        if isinstance(each, exp.Lambda) and name in OF_LAMBDAS:
+            own = with_own_variables(each)
+            return exp.Lambda(this=bound(own.this, resolve, False, inside), expressions=own.expressions)
+        return bound(each, resolve, aggregates, inside, windows)
+
+    result = exp.Anonymous(this=name, expressions=[*units, *map(argument, arguments)])
     result.meta.update({key: value for key, value in node.meta.items() if key == "start"})
     return result
+
+
+def _struct(arguments: Sequence[exp.Expr], resolve: Resolve, aggregates: bool, inside: bool, windows: bool) -> exp.Expr:
+    """Its fields are named after the columns that it is given, which have other names in the tree."""
+    made: list[exp.Expr] = []
+    for at, each in enumerate(arguments, start=1):
+        if each.is_star:
+            raise not_yet("struct() of a star", each)
+        named = isinstance(each, (exp.Alias, exp.Column, exp.Dot)) and each.output_name
+        value = bound(each.unalias(), resolve, aggregates, inside, windows)
+        made.append(exp.Alias(this=value, alias=exp.Identifier(this=named or f"col{at}", quoted=True)))
+    return exp.Anonymous(this="struct", expressions=made)
 
 
 def _aggregate(name: str, arguments: list[exp.Expr], resolve: Resolve) -> exp.Expr:

@@ -18,7 +18,7 @@ from dbt_trickle.sql import Unparsed, verbatim
 from dbt_trickle.tree.algebra import Aggregate, Filter, Operator, Project, SetOperation, UnionAll, scans
 from dbt_trickle.tree.binding import bound
 from dbt_trickle.tree.clauses import OF_SELECTS, OF_UNIONS, require_known
-from dbt_trickle.tree.expressions import column, columns, expr
+from dbt_trickle.tree.expressions import column, columns, expr, name_parts
 from dbt_trickle.tree.generators import of_select, viewed
 from dbt_trickle.tree.grouping import Grouped, Output, add_keys, having, is_grouped, named
 from dbt_trickle.tree.laterals import joined_lateral
@@ -228,7 +228,13 @@ def _outputs(select: exp.Select, scope: Scope, lookups: Lookups) -> tuple[Output
 
 def _star(node: exp.Expr, scope: Scope) -> list[Output]:
     star = node.this if isinstance(node, exp.Column) else node
-    if not isinstance(star, exp.Star) or any(star.args.values()):
+    if not isinstance(star, exp.Star) or any(value for key, value in star.args.items() if key != "except_"):
         raise not_yet(f"{verbatim.printed(node)}", node)
     qualifier = tuple(part.name for part in node.parts[:-1]) if isinstance(node, exp.Column) else ()
-    return [Output(each.name, False, column(each.column)) for each in scope.star(qualifier, node)]
+    shown = scope.star(qualifier, node)
+    left_out = [name_parts(each) for each in star.args.get("except_") or ()]
+    for parts in left_out:
+        if sum((spelling(each.name),) == tuple(map(spelling, parts)) for each in shown) != 1:
+            raise not_yet(f"EXCEPT of {'.'.join(parts) or 'something'}, which is not one of the star's columns,", node)
+    without = {spelling(parts[-1]) for parts in left_out}
+    return [Output(each.name, False, column(each.column)) for each in shown if spelling(each.name) not in without]

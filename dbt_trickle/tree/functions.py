@@ -1,7 +1,7 @@
 """The functions that may stand in a maintained query, by the name Spark knows them under.
 
-Each is determined by its arguments alone. Not here, though harmless to look at: struct() and arrays_zip(), which
-name their fields after the columns they are given (ours have other names in the tree); those with a lambda.
+Each is determined by its arguments alone. Not here, though harmless to look at: arrays_zip(), which names its fields
+after the columns it is given (ours have other names in the tree); struct() does as well, and is given their names.
 """
 
 from __future__ import annotations
@@ -64,6 +64,10 @@ _DOCUMENTS = """from_csv from_json get_json_object json_array_length json_object
     url_decode url_encode"""
 
 SCALARS = frozenset(" ".join((_STRINGS, _DATES, _NUMBERS, _NULLS, _CASTS, _HASHES, _COLLECTIONS, _DOCUMENTS)).split())
+OF_LAMBDAS = frozenset(
+    """aggregate array_sort exists filter forall map_filter map_zip_with reduce transform transform_keys
+    transform_values zip_with""".split()
+)
 # Without an argument they are the present moment.
 NEED_AN_ARGUMENT = frozenset({"unix_timestamp", "to_unix_timestamp"})
 # With three arguments the first one is a unit: a keyword, not a column.

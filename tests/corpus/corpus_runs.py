@@ -7,12 +7,11 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from engine_world import World
 
 from dbt_trickle.errors import TrickleError
-from dbt_trickle.run.announced import Planned
+from dbt_trickle.run.announced import Outcome, Planned
 from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
 from dbt_trickle.tree.functions import BY_ORDER
@@ -33,39 +32,46 @@ class Corpus:
     recomputed: list[str] = field(default_factory=list)  # since of their first rows too many went
 
     def load(self, queries: Mapping[str, str], tables: Mapping[str, str]) -> None:
-        for name, text in queries.items():
-            query = text.format(**tables)
-            try:
-                self._run({name: self.world.request(name, query, refresh_mode=DIFFERENTIAL)})
-            except TrickleError as problem:
-                if problem.code in REFUSED:
-                    self.recorded[name] = f"refused: {problem.code}"
-                    continue
-                if problem.code != "TRK-203":
-                    raise
-                self.recorded[name] = f"{FULL}: {self._plain(problem.what, tables)}"
-                self._run({name: self.world.request(name, query, refresh_mode=FULL)})
-            else:
+        """Differential what can be; all of one kind in one run."""
+        texts = {name: text.format(**tables) for name, text in queries.items()}
+        found = self._run({name: self._request(name, text, DIFFERENTIAL) for name, text in texts.items()})
+        recomputed = {}
+        for name, result in found.items():
+            if not isinstance(result, TrickleError):
                 self.recorded[name] = DIFFERENTIAL
+            elif result.code in REFUSED:
+                self.recorded[name] = f"refused: {result.code}"
+            elif result.code == "TRK-203":
+                self.recorded[name] = f"{FULL}: {self._plain(result.what, tables)}"
+                recomputed[name] = self._request(name, texts[name], FULL)
+            else:
+                self.wrong.append(f"{name}, the load: {result}")
+        for name, result in self._run(recomputed).items():
+            if isinstance(result, TrickleError):
+                self.wrong.append(f"{name}, the load: {result}")
+        for name in self.requests:
             self.compare(name, "the load")
 
     def round(self, about: str) -> None:
-        for name, request in list(self.requests.items()):
-            try:
-                outcome = self._run({name: request})[name]
-            except TrickleError as problem:
-                if NOT_TOLD not in str(problem):
-                    self.wrong.append(f"{name}, {about}: {problem}")
+        again = {}
+        for name, result in self._run(self.requests).items():
+            due = self.recorded[name].split(":")[0]
+            if isinstance(result, TrickleError):
+                if NOT_TOLD not in str(result):
+                    self.wrong.append(f"{name}, {about}: {result}")
                     continue
                 # With `differential` that is an error: it goes on from a full refresh.
                 self.recomputed.append(f"{name}, {about}")
-                self._run({name: replace(request, full_refresh=True)})
-                self.requests[name] = request
-                self.compare(name, about)
-                continue
-            action, due = outcome.refresh.action, self.recorded[name].split(":")[0]
-            if action not in ("NO_DATA", due.upper()):
-                self.wrong.append(f"{name}, {about}: {action} ({outcome.refresh.reason}), and {due} was recorded")
+                again[name] = replace(self.requests[name], full_refresh=True)
+            elif result.refresh.action not in ("NO_DATA", due.upper()):
+                told = f"{result.refresh.action} ({result.refresh.reason})"
+                self.wrong.append(f"{name}, {about}: {told}, and {due} was recorded")
+        known = dict(self.requests)
+        for name, result in self._run(again).items():
+            if isinstance(result, TrickleError):
+                self.wrong.append(f"{name}, {about}: {result}")
+        self.requests = known
+        for name in self.requests:
             self.compare(name, about)
 
     def compare(self, name: str, about: str) -> None:
@@ -77,17 +83,27 @@ class Corpus:
             told = f"missing {list((now - shown).items())[:3]}, surplus {list((shown - now).items())[:3]}"
             self.wrong.append(f"{name}, {about}: {told}\n    {request.query}")
 
-    def _run(self, requests: Mapping[str, Request]) -> dict[str, Any]:
+    def _request(self, name: str, query: str, mode: str) -> Request:
+        return self.world.request(name, query, refresh_mode=mode)
+
+    def _run(self, requests: Mapping[str, Request]) -> dict[str, Outcome | TrickleError]:
+        """Of each what was done, or why not. One that was refreshed is one that is kept up to date from now on."""
+        if not requests:
+            return {}
         session, run = self.world.connect(), self.world.invocation()
+        found: dict[str, Outcome | TrickleError] = {}
         try:
             run.open(session, [Planned(r.pgt_id, str(uuid.uuid4()), r.public) for r in requests.values()])
-            found = {}
             for name, request in zip(requests, self.world.with_what_is_there(requests.values()), strict=True):
-                found[name] = refresh(request, session, run)
-                self.requests[name] = requests[name]
-            return found
+                try:
+                    found[name] = refresh(request, session, run)
+                    self.requests[name] = requests[name]
+                except TrickleError as problem:
+                    found[name] = problem
         finally:
             run.close(session)
+        print(f"{len(found)} refreshed, {len(self.wrong)} wrong by now", flush=True)
+        return found
 
     def _rows(self, query: str) -> Counter[str]:
         return Counter(str(tuple(row.values())) for row in self.world.looking.query(query))
