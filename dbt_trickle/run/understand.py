@@ -38,8 +38,8 @@ class Understood:
     reason: str = ""
     schemas: Mapping[str, tuple[tuple[str, str], ...]] | None = None
     typed: tuple[Typed, ...] = ()
-    # Where Spark's plans did: the tree's text, and how.
-    differs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    # By what the query means: why it is recomputed, where Spark was asked for that.
+    refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def mark(self) -> str:
@@ -62,7 +62,7 @@ class Understood:
         return {
             "mark": self.mark,
             "reason": self.reason,
-            "differs": dict(self.differs),
+            "refused": dict(self.refused),
             "schemas": {key: [list(column) for column in columns] for key, columns in (self.schemas or {}).items()},
             "typed": [[each.name, each.argument, each.result] for each in self.typed],
         }
@@ -105,18 +105,20 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         # What cannot be maintained is not planned again on each run; a release that understands more writes
         # another text.
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)
+        known = remembered.get("refused", {}).get(meant)
+        if known:
+            return Understood(None, known, schemas, refused={meant: known})
         try:
             text = without_order(here.pinned.text) if built.ordered else here.pinned.text
-            differs = remembered.get("differs", {}).get(meant) or _plans_differ(session, text, built, at)
-            if doubtful := doubt(session, built.tree, groups if found.by_groups else partitioned(built.tree), at):
-                return Understood(None, doubtful, schemas)
+            reason = doubt(session, built.tree, groups if found.by_groups else partitioned(built.tree), at)
+            if not reason and (differs := _plans_differ(session, text, built, at)):
+                reason = masked(f"Spark plans it differently from how it was understood: {differs}")
         except WarehouseError as problem:
             if passes(problem):
                 raise
             return Understood(None, f"Spark did not plan it: {problem.what}", schemas)
-        if differs:
-            reason = masked(f"Spark plans it differently from how it was understood: {differs}")
-            return Understood(None, reason, schemas, differs={meant: differs})
+        if reason:
+            return Understood(None, reason, schemas, refused={meant: reason})
     return Understood(shape, "", schemas, typed)
 
 

@@ -45,10 +45,10 @@ class Corpus:
                 self.recorded[name] = f"{FULL}: {self._plain(result.what, tables)}"
                 recomputed[name] = self._request(name, texts[name], FULL)
             else:
-                self.wrong.append(f"{name}, the load: {result}")
+                self._is_wrong(f"{name}, the load: {result}")
         for name, result in self._run(recomputed).items():
             if isinstance(result, TrickleError):
-                self.wrong.append(f"{name}, the load: {result}")
+                self._is_wrong(f"{name}, the load: {result}")
         for name in self.requests:
             self.compare(name, "the load")
 
@@ -58,18 +58,18 @@ class Corpus:
             due = self.recorded[name].split(":")[0]
             if isinstance(result, TrickleError):
                 if NOT_TOLD not in str(result):
-                    self.wrong.append(f"{name}, {about}: {result}")
+                    self._is_wrong(f"{name}, {about}: {result}")
                     continue
                 # With `differential` that is an error: it goes on from a full refresh.
                 self.recomputed.append(f"{name}, {about}")
                 again[name] = replace(self.requests[name], full_refresh=True)
             elif result.refresh.action not in ("NO_DATA", due.upper()):
                 told = f"{result.refresh.action} ({result.refresh.reason})"
-                self.wrong.append(f"{name}, {about}: {told}, and {due} was recorded")
+                self._is_wrong(f"{name}, {about}: {told}, and {due} was recorded")
         known = dict(self.requests)
         for name, result in self._run(again).items():
             if isinstance(result, TrickleError):
-                self.wrong.append(f"{name}, {about}: {result}")
+                self._is_wrong(f"{name}, {about}: {result}")
         self.requests = known
         for name in self.requests:
             self.compare(name, about)
@@ -81,7 +81,11 @@ class Corpus:
             shown, now = Counter({"rows": shown.total()}), Counter({"rows": now.total()})
         if shown != now:
             told = f"missing {list((now - shown).items())[:3]}, surplus {list((shown - now).items())[:3]}"
-            self.wrong.append(f"{name}, {about}: {told}\n    {request.query}")
+            self._is_wrong(f"{name}, {about}: {told}\n    {request.query}")
+
+    def _is_wrong(self, what: str) -> None:
+        print(what, flush=True)  # the whole takes long
+        self.wrong.append(what)
 
     def _request(self, name: str, query: str, mode: str) -> Request:
         return self.world.request(name, query, refresh_mode=mode)

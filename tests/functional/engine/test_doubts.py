@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from capture_looked import Remembering
 from engine_world import World
 
 from dbt_trickle.errors import ModelError
@@ -55,3 +56,17 @@ class TestDoubts:
     def test_it_is_maintained(self, world: World, tables: dict[str, str], number: int) -> None:
         request = world.request(f"kept_{number}", MAINTAINED[number].format(**tables), refresh_mode="differential")
         assert world.run(request)[0].refresh.action == "FULL"
+
+    def test_of_a_query_it_is_asked_once(self, world: World, tables: dict[str, str]) -> None:
+        text, why = next(iter(DOUBTED.items()))
+        request = world.request("asked_once", text.format(**tables))
+        asked = []
+        for day in range(3):
+            world.sql(f"INSERT INTO {tables['t']} VALUES ({day}, 7D)")
+            session = Remembering(world.connect())
+            [outcome] = world.run(request, session=session)
+            assert outcome.refresh.action == "FULL"
+            assert day == 0 or why in outcome.refresh.reason
+            asked.append(len([sql for sql in session.answers if "AS `v0`" in sql or sql.startswith("EXPLAIN")]))
+        assert asked[0] > 0
+        assert asked[1:] == [0, 0]
