@@ -105,12 +105,10 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         # What cannot be maintained is not planned again on each run; a release that understands more writes
         # another text.
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)
-        known = remembered.get("refused", {}).get(meant)
-        if known:
-            return Understood(None, known, schemas, refused={meant: known})
         try:
+            top = groups if found.by_groups else partitioned(built.tree)
             text = without_order(here.pinned.text) if built.ordered else here.pinned.text
-            reason = doubt(session, built.tree, groups if found.by_groups else partitioned(built.tree), at)
+            reason = remembered.get("refused", {}).get(meant) or doubt(session, built.tree, top, at)
             if not reason and (differs := _plans_differ(session, text, built, at)):
                 reason = masked(f"Spark plans it differently from how it was understood: {differs}")
         except WarehouseError as problem:
