@@ -38,7 +38,8 @@ def command(place: Place, model: str, sql: bool) -> None:
 
 def _told(found: Explained) -> Iterator[str]:
     yield click.style(found.relation, bold=True)
-    yield f"next run    {found.action}: {found.reason}"
+    about = f" (about {found.predicted_ms} ms)" if found.predicted_ms is not None else ""
+    yield f"next run    {found.action}{about}: {found.reason}"
     yield f"maintained  {found.maintained}" + (f": {found.why}" if found.why else "")
     if found.identity:
         yield f"rows by     {found.identity}"

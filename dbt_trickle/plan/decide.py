@@ -10,6 +10,7 @@ from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import StreamTableConfig
 from dbt_trickle.errors import ConfigError, ModelError
 from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.plan import cost
 from dbt_trickle.plan.cost import Choice
 
 SUPERSEDED = "another run has altered it since this one began, which brings no other query or layout itself"
@@ -169,3 +170,17 @@ def _kept(config: StreamTableConfig, changed: str) -> Decision | None:
             return Decision("SKIP", f"{changed}; {KEPT_OLD_DEFINITION}", Work.NOTHING)
         case _:
             return None
+
+
+def predicted(state: StreamTable | None, decision: Decision) -> int | None:
+    """Milliseconds, by what was measured of this stream table; none where nothing was, or nothing is done."""
+    if state is None or decision.action in ("NO_DATA", "SKIP"):
+        return None
+    if decision.action != "DIFFERENTIAL":
+        return state.last_full_ms
+    counts = list(decision.changed.values())
+    touched = None if None in counts else sum(count or 0 for count in counts)
+    if decision.choice is not None:
+        touched = decision.choice.touched
+    measured = (state.untold if touched is None else state.told).measured
+    return cost.predicted_ms(measured, touched or 0) if measured else state.last_diff_ms

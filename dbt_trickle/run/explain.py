@@ -13,7 +13,7 @@ from dbt_trickle.apply.shape import Shape
 from dbt_trickle.catalog.state import Refresh
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.names import key_of
-from dbt_trickle.plan.decide import Work
+from dbt_trickle.plan.decide import Work, predicted
 from dbt_trickle.run import planned
 from dbt_trickle.run.consider import Considered, consider, with_columns
 from dbt_trickle.run.invocation import Invocation
@@ -44,6 +44,7 @@ class Explained:
     hidden: tuple[tuple[str, str], ...]
     operators: tuple[Line, ...]
     sources: tuple[Source, ...]
+    predicted_ms: int | None  # of the next run
     last_full_ms: int | None
     last_diff_ms: int | None
     statements: tuple[str, ...]  # that the next run would send, in order
@@ -71,6 +72,7 @@ def explained(request: Request, session: Session, run: Invocation) -> Explained:
         shape.hidden if shape is not None else (),
         explain.lines(shape) if shape is not None else (),
         _sources(here, found.statement.captures if found.statement is not None else {}, run),
+        predicted(state, found.decision),
         state.last_full_ms if state is not None else None,
         state.last_diff_ms if state is not None else None,
         _statements(found),

@@ -12,8 +12,7 @@ from typing import Any
 
 from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.errors import TrickleError
-from dbt_trickle.plan import cost
-from dbt_trickle.plan.decide import Decision
+from dbt_trickle.plan.decide import Decision, predicted
 from dbt_trickle.run.consider import Considered, consider, passed_over
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
@@ -89,25 +88,9 @@ def _told(request: Request, before: StreamTable | None, decision: Decision, movi
         decision.action,
         decision.reason,
         decision.changed,
-        _predicted(before, decision),
+        predicted(before, decision),
         _names(moving),
     )
-
-
-def _predicted(before: StreamTable | None, decision: Decision) -> int | None:
-    """By what was measured of this stream table."""
-    if before is None or decision.action in ("NO_DATA", "SKIP"):
-        return None
-    if decision.action != "DIFFERENTIAL":
-        return before.last_full_ms
-    touched = decision.choice.touched if decision.choice is not None else _sum(decision.changed)
-    measured = (before.untold if touched is None else before.told).measured
-    return cost.predicted_ms(measured, touched or 0) if measured else before.last_diff_ms
-
-
-def _sum(changed: Mapping[str, int | None]) -> int | None:
-    counts = list(changed.values())
-    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def _names(moving: Sequence[Foreseen]) -> tuple[str, ...]:

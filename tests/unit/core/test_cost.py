@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dbt_trickle.catalog.state import Experience, StreamTable
 from dbt_trickle.plan.cost import Moved, begun, can_predict, choose, predicted_ms, remembered
+from dbt_trickle.plan.decide import Decision, Work, predicted
 
 CASES = yaml.safe_load((Path(__file__).parent / "fixtures" / "costs.yml").read_text(encoding="utf-8"))
 KNOWN = StreamTable(1, "shop", "totals", "model.shop.totals", last_full_ms=10_000)
@@ -160,3 +161,21 @@ def test_what_is_not_told_is_predicted_by_its_like() -> None:
 def test_what_is_known_of_costs_is_stored() -> None:
     state = replace(KNOWN, told=Experience(((100, 10), (90, 3)), 1, 4), untold=Experience(((7, 0),)))
     assert StreamTable.from_row(state.to_row()) == state
+
+
+@pytest.mark.parametrize(
+    ("decision", "expected"),
+    [
+        (Decision("NO_DATA", "", Work.NOTHING), None),
+        (Decision("SKIP", "", Work.NOTHING), None),
+        (Decision("FULL", "", Work.OVERWRITE), 10_000),
+        (Decision("ALTER", "", Work.LOAD), 10_000),
+        (Decision("DIFFERENTIAL", "", Work.DELTA, changed={"shop.orders": 10}), 1_000),
+        (Decision("DIFFERENTIAL", "", Work.DELTA, changed={"shop.orders": 10, "shop.customers": 10}), 2_000),
+        (Decision("DIFFERENTIAL", "", Work.DELTA, changed={"shop.orders": None}), 700),
+    ],
+)
+def test_what_a_decision_will_take(decision: Decision, expected: int | None) -> None:
+    told = Experience(((1_000, 10), (2_000, 20)))
+    assert predicted(replace(KNOWN, told=told, last_diff_ms=700), decision) == expected
+    assert predicted(None, decision) is None
