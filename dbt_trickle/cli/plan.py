@@ -16,6 +16,7 @@ from dbt_trickle.cli.main import Place, common
 from dbt_trickle.errors import CommandError
 from dbt_trickle.run.foresee import FAILS, Asked, Foreseen, foreseen
 from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.request import is_named
 
 ACTIONS = ("NO_DATA", "FULL", "DIFFERENTIAL", "REINITIALIZE", "ALTER", "SKIP", FAILS)
 FAILED = 2  # as with other commands 1 is an error of the command's own
@@ -30,7 +31,8 @@ def command(place: Place, select: Sequence[str], exclude: Sequence[str], fail_on
     """Says what a run would do with each stream table, and why. Runs nothing and writes nothing."""
     unwanted = _actions(fail_on)
     project = place.project()
-    asked = [Asked(request, model.reads) for model, request in project.requests(select, exclude)]
+    chosen = project.requests(select, exclude)
+    asked = [Asked(request, model.reads, is_named(model.unique_id, select)) for model, request in chosen]
     run = Invocation(str(uuid.uuid4()), project.settings, _now)
     with project.connect() as session:
         found = foreseen(asked, session, run)

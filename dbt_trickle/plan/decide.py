@@ -51,6 +51,7 @@ class Facts:
     unversioned: tuple[str, ...] = ()  # why some source, or the query itself, has no version to compare
     public_is_ours: bool = True
     storage_touched: str = ""
+    not_due: str = ""  # by its schedule, where schedules are heeded
     deploys: bool = True  # its definition is another one than when the run began, or nobody need know
     shows_another: bool = False  # the public view is not of any storage of it
     sampled: bool = False
@@ -83,6 +84,8 @@ def decide(facts: Facts) -> Decision:
         return kept
     if not changed and _suspended_by(state, "ERRORS", config):
         return Decision("SKIP", f"suspended after {state.consecutive_errors} errors", Work.NOTHING)
+    if facts.not_due and not changed and not facts.full_refresh:
+        return Decision("SKIP", facts.not_due, Work.NOTHING)
     if facts.previous_storage_missing:
         return Decision("REINITIALIZE", "its storage is gone", Work.LOAD)
     if facts.shows_another:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
 from dbt_trickle.names import Relation
+from dbt_trickle.plan.due import Scheduled
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,13 @@ class Planned:
     unique_id: str = ""
     project: str = ""
     dbt_target: str = ""
+    schedule: str | None = None
+    reads: frozenset[str] = frozenset()  # unique ids of stream tables
+    named: bool = False  # the user asked for this very one
+
+    @property
+    def scheduled(self) -> Scheduled:
+        return Scheduled(self.pgt_id, self.unique_id, self.schedule, self.reads, self.named)
 
     def unborn(self, now: str) -> StreamTable | None:
         """What the catalog has of one whose first load failed: a name to ask for its history by."""

@@ -186,6 +186,7 @@ def _situation(
         public_is_ours=request.existing is not None,
         sampled=request.sampled,
         full_refresh=request.full_refresh,
+        not_due=run.not_due(request.pgt_id),
     )
     row = replace(row, start_time=phases.started)
     known: Frontier = dict(before.frontier) if before is not None else {}

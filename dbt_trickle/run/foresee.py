@@ -13,6 +13,7 @@ from typing import Any
 from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.plan.decide import Decision, predicted
+from dbt_trickle.plan.due import Scheduled
 from dbt_trickle.run.consider import Considered, consider, passed_over
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
@@ -30,6 +31,12 @@ class Asked:
 
     request: Request
     reads: frozenset[str] = frozenset()
+    named: bool = False  # the user asked for this very one
+
+    @property
+    def scheduled(self) -> Scheduled:
+        request = self.request
+        return Scheduled(request.pgt_id, request.unique_id, request.config.schedule, self.reads, self.named)
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class Foreseen:
 def foreseen(asked: Sequence[Asked], session: Session, run: Invocation) -> list[Foreseen]:
     """In the order given, which is that of the graph."""
     run.load(session)
+    run.heed_schedules([each.scheduled for each in asked])
     found: dict[str, Foreseen] = {}
     for each in asked:
         moving = [found[name] for name in sorted(each.reads & found.keys()) if found[name].action not in _STAYS]

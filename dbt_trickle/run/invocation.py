@@ -16,6 +16,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation
+from dbt_trickle.plan.due import Scheduled, not_due
 from dbt_trickle.run import deep, guard, maintain, past, recover, retry, stale
 from dbt_trickle.run.announced import Outcome, Planned
 from dbt_trickle.run.session import Session, is_missing, meaning
@@ -42,6 +43,7 @@ class Invocation:
     _listed: Mapping[int, guard.Listed] = field(default_factory=dict, init=False)
     _noted: list[Event] = field(default_factory=list, init=False)
     _late: list[store.Entry] = field(default_factory=list, init=False)
+    _not_due: Mapping[int, str] = field(default_factory=dict, init=False)
     _dropped: list[int] = field(default_factory=list, init=False)
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
 
@@ -99,6 +101,7 @@ class Invocation:
             now = self.clock()
             self._planned = {plan.pgt_id: plan for plan in planned}
             known = (self._states.get(number) for number in self._planned)
+            self.heed_schedules([plan.scheduled for plan in planned])
             self._listed = guard.list_commits(session, [state for state in known if state is not None])
             opened = {
                 plan.pgt_id: Refresh(plan.refresh_id, plan.pgt_id, self.invocation_id, now, action="", status="RUNNING")
@@ -109,6 +112,16 @@ class Invocation:
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, [*settled, *entries]))
             # Only now: what could not be said to have begun has no end to tell of.
             self._opened.update(opened)
+
+    def heed_schedules(self, selected: Sequence[Scheduled]) -> None:
+        """Of the whole selection at once, before any of it is refreshed."""
+        if self.settings.respect_schedule:
+            with self._guard:
+                self._not_due = not_due(selected, self._states, self.clock())
+
+    def not_due(self, number: int) -> str:
+        with self._guard:
+            return self._not_due.get(number, "")
 
     def is_pending(self, number: int) -> bool:
         """Announced, and its end not told yet."""

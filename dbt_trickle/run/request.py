@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
@@ -124,6 +124,12 @@ class Request:
         if self.existing == "view" and base.expose == "view" and base.storage_relation:
             return "ours"
         return self.existing
+
+
+def is_named(unique_id: str, selectors: Iterable[str]) -> bool:
+    """Whether a selection has the model by its name; +name and name+ are that as well."""
+    names = {unique_id, unique_id.rpartition(".")[2]}
+    return any(word.strip("+@0123456789") in names or word in names for each in selectors for word in each.split())
 
 
 def dbt_target(name: str, schema: str) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -207,6 +207,10 @@ class Project:
 
 
 def _models(manifest: Any) -> list[Model]:
+    from dbt.adapters.trickle import requests
+
+    manifest.build_flat_graph()
+    nodes = manifest.flat_graph["nodes"]
     return [
         Model(
             node.unique_id,
@@ -214,7 +218,7 @@ def _models(manifest: Any) -> list[Model]:
             str(node.config.get("expose") or "view"),
             node.config.get("status"),
             f"fqn:{'.'.join(node.fqn)}",
-            _stream_tables_read(manifest.nodes, node),
+            requests.stream_tables_read(manifest.flat_graph, nodes[node.unique_id]),
         )
         for node in manifest.nodes.values()
         if _is_stream_table(node)
@@ -233,21 +237,6 @@ def _public(node: Any) -> Relation:
 
 def _is_stream_table(node: Any) -> bool:
     return bool(node.resource_type == "model" and node.config.materialized == "stream_table")
-
-
-def _stream_tables_read(nodes: Mapping[str, Any], node: Any) -> frozenset[str]:
-    found: set[str] = set()
-    ahead, seen = list(node.depends_on.nodes), set[str]()
-    while ahead:
-        unique_id = ahead.pop()
-        if unique_id in seen or unique_id not in nodes:
-            continue
-        seen.add(unique_id)
-        if _is_stream_table(nodes[unique_id]):
-            found.add(unique_id)
-        else:
-            ahead += nodes[unique_id].depends_on.nodes if hasattr(nodes[unique_id].depends_on, "nodes") else ()
-    return frozenset(found)
 
 
 def _told(result: Any) -> Result:

@@ -30,7 +30,7 @@ from dbt_trickle.run.announced import Planned
 from dbt_trickle.run.frozen import Frozen
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.refresh import fail, refresh
-from dbt_trickle.run.request import dbt_target
+from dbt_trickle.run.request import dbt_target, is_named
 
 logger = AdapterLogger("Trickle")
 
@@ -77,6 +77,9 @@ class TrickleAdapter(SparkAdapter):
                         str(node["unique_id"]),
                         self.config.project_name,
                         self._dbt_target,
+                        requests.schedule(node),
+                        requests.stream_tables_read(graph, node),
+                        is_named(str(node["unique_id"]), getattr(self.config.args, "select", None) or ()),
                     )
                     for node in planned
                 ],

@@ -9,6 +9,7 @@ from typing import Any
 
 from dbt_trickle import config as configuration
 from dbt_trickle import names
+from dbt_trickle.errors import ConfigError
 from dbt_trickle.names import Relation
 from dbt_trickle.plan.steps import Constraint, Docs
 from dbt_trickle.run.request import Request
@@ -34,6 +35,32 @@ def selected(graph: Mapping[str, Any], unique_ids: Iterable[str]) -> list[Node]:
         for unique_id in unique_ids
         if unique_id in nodes and nodes[unique_id]["config"].get("materialized") == "stream_table"
     ]
+
+
+def schedule(node: Node) -> str | None:
+    """A wrong one is told when the model is refreshed."""
+    given = node["config"].get("schedule")
+    try:
+        return configuration.parse("", {"schedule": given}).schedule
+    except ConfigError:
+        return None
+
+
+def stream_tables_read(graph: Mapping[str, Any], node: Node) -> frozenset[str]:
+    """Their unique ids, also behind views and other models."""
+    nodes = graph.get("nodes", {})
+    found: set[str] = set()
+    ahead, seen = list((node.get("depends_on") or {}).get("nodes") or ()), set[str]()
+    while ahead:
+        unique_id = ahead.pop()
+        if unique_id in seen or unique_id not in nodes:
+            continue
+        seen.add(unique_id)
+        if nodes[unique_id]["config"].get("materialized") == "stream_table":
+            found.add(unique_id)
+        else:
+            ahead += (nodes[unique_id].get("depends_on") or {}).get("nodes") or ()
+    return frozenset(found)
 
 
 def request(

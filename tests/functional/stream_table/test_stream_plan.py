@@ -101,3 +101,54 @@ class TestPlan:
         for name, each in planned.items():
             if not each["after"]:
                 assert each["reason"] == done[name].adapter_response["reason"]
+
+
+HEEDED = ("--vars", "trickle_respect_schedule: true")
+
+
+class TestSchedules:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        # The 29th of February comes between two runs of this test at most once in four years.
+        return {
+            "sources.yml": sources("orders"),
+            "totals.sql": model(TOTALS, schedule="downstream"),
+            "a_view.sql": "select * from {{ ref('totals') }}",
+            "of_totals.sql": model("select n, sum(total) as total from {{ ref('a_view') }} group by n"),
+            "seldom.sql": model("select id from {{ source('shop', 'orders') }}", schedule="0 0 29 2 *"),
+            "altered.sql": model(
+                "select id + {{ var('more', 0) }} as id from {{ source('shop', 'orders') }}", schedule="0 0 29 2 *"
+            ),
+        }
+
+    def test_what_is_not_due_is_skipped(self, shop: Shop) -> None:
+        shop.table("orders")
+        first = self.actions(shop, "totals", "a_view", "of_totals", "seldom", "altered")
+        assert set(first.values()) == {"FULL"}, "what was never loaded is due"
+        shop.sql("insert into orders values (3, 'west', 4)")
+        seldom = "not due: its schedule is 0 0 29 2 *"
+        alone = "nothing downstream of it that was selected is due"
+        assert self.told(shop, "seldom", "altered") == dict.fromkeys(("seldom", "altered"), ("SKIP", seldom))
+        assert self.told(shop, "path:models/totals.sql") == {"totals": ("SKIP", alone)}
+        planned = shop.trickle_json("plan", *HEEDED)
+        assert [each["reason"] for each in planned if each["action"] == "SKIP"] == [seldom, seldom]
+        # Its consumer, which reads it through a view, has no schedule and is due.
+        done = self.actions(shop, "totals", "of_totals")
+        assert set(done.values()) <= {"FULL", "DIFFERENTIAL"}
+        shop.sql("insert into orders values (4, 'west', 4)")
+        assert self.actions(shop, "totals")["totals"] in ("FULL", "DIFFERENTIAL"), "it is named"
+        assert self.actions(shop, "seldom", flags=("--full-refresh",)) == {"seldom": "FULL"}
+        more = ("--vars", "{trickle_respect_schedule: true, more: 1}")
+        assert shop.dbt("run", "--select", "altered", *more)["altered"].adapter_response["action"] == "ALTER"
+        shop.sql("insert into orders values (5, 'west', 4)")
+        assert shop.run("seldom")["seldom"].adapter_response["action"] in ("FULL", "DIFFERENTIAL"), "a plain run"
+
+    def told(self, shop: Shop, *selected: str) -> dict[str, tuple[str, str]]:
+        done = shop.dbt("run", "--select", *selected, *HEEDED)
+        answers = {name: result.adapter_response for name, result in done.items()}
+        return {name: (answer["action"], answer["reason"]) for name, answer in answers.items() if "action" in answer}
+
+    def actions(self, shop: Shop, *selected: str, flags: tuple[str, ...] = ()) -> dict[str, str]:
+        done = shop.dbt("run", "--select", *selected, *HEEDED, *flags)
+        answers = {name: result.adapter_response for name, result in done.items()}
+        return {name: answer["action"] for name, answer in answers.items() if "action" in answer}

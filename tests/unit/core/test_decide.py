@@ -107,6 +107,11 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
         {"state": {"suspended_by": "ERRORS"}, "facts": {"fingerprint": "old"}},
         ("SKIP", "NOTHING"),
     ),
+    (
+        "`trickle_respect_schedule: true`",
+        {"facts": {"not_due": "not due", "fingerprint": "old", "full_refresh": False}},
+        ("SKIP", "NOTHING"),
+    ),
     ("its storage is gone", {"facts": {"previous_storage_missing": True}}, ("REINITIALIZE", "LOAD")),
     ("its query or its layout changed |", {"facts": {"fingerprint": "new"}}, ("ALTER", "LOAD")),
     ("a refresh found", {"state": {"needs_reinit": True, "reinit_reason": "so"}}, ("REINITIALIZE", "LOAD")),

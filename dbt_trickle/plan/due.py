@@ -1,0 +1,83 @@
+"""Which stream tables of a selection are due, by their schedules: decided for all of them at the start of a run.
+
+A duration is kept by ticks of 48·2ⁿ seconds since 1970, the longest that is no longer than it is, so that tables of
+different durations are due at the same moments as often as can be. Cron is in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from croniter import croniter
+
+from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.config import schedule_seconds
+
+SHORTEST = 48
+DOWNSTREAM = "downstream"
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """`reads`: the unique ids of the stream tables that it reads; `named`: the user asked for this very one."""
+
+    pgt_id: int
+    unique_id: str
+    schedule: str | None
+    reads: frozenset[str] = frozenset()
+    named: bool = False
+
+
+def not_due(selected: Sequence[Scheduled], states: Mapping[int, StreamTable], now: str) -> dict[int, str]:
+    """Why not, of those that are not. What was never loaded is due."""
+    by_id = {each.unique_id: each for each in selected}
+    due = {each.unique_id for each in selected if _by_itself(each, states.get(each.pgt_id), now)}
+    ahead = list(due)
+    while ahead:
+        for upstream in by_id[ahead.pop()].reads & by_id.keys():
+            if by_id[upstream].schedule == DOWNSTREAM and upstream not in due:
+                due.add(upstream)
+                ahead.append(upstream)
+    return {each.pgt_id: _why(each) for each in selected if each.unique_id not in due}
+
+
+def _by_itself(each: Scheduled, state: StreamTable | None, now: str) -> bool:
+    if state is None or not state.is_populated or each.schedule is None:
+        return True
+    if each.schedule == DOWNSTREAM:
+        return each.named
+    return state.data_timestamp is None or is_due(each.schedule, state.data_timestamp, now)
+
+
+def is_due(schedule: str, last: str, now: str) -> bool:
+    seconds = schedule_seconds(schedule)
+    if seconds is not None:
+        tick = ticks_of(seconds)
+        return _seconds(now) // tick > _seconds(last) // tick
+    # The moment itself is one that has come.
+    came: datetime = croniter(schedule, _moment(now) + timedelta(seconds=1)).get_prev(datetime)
+    return came > _moment(last)
+
+
+def ticks_of(seconds: int) -> int:
+    tick = SHORTEST
+    while tick * 2 <= seconds:
+        tick *= 2
+    return tick
+
+
+def _why(each: Scheduled) -> str:
+    if each.schedule == DOWNSTREAM:
+        return "nothing downstream of it that was selected is due"
+    return f"not due: its schedule is {each.schedule}"
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+
+
+def _seconds(text: str) -> int:
+    return int(_moment(text).timestamp())
