@@ -52,6 +52,8 @@ def incomparable(columns: Sequence[Column]) -> str | None:
         found = comparison(column.name, column.type)
         if isinstance(found, Incomparable):
             return found.reason
+        if found.keys[0].startswith("map_entries("):
+            return f"column {column.name} of type {column.type} holds a map, by which rows are not compared"
         if "COLLATE" in found.keys[0]:
             return f"column {column.name} has a collation, under which different values are equal"
     return None

@@ -55,14 +55,20 @@ class _Refused(Exception):
 
 def comparison(name: str, type_text: str) -> Comparison | Incomparable:
     column = quote(name)
+    is_map = type_text.strip().lower().startswith("map<")
     try:
-        nature = _nature(type_text)
+        nature = _nature(type_text, is_map)
     except _Refused as refused:
         return Incomparable(f"column {name} of type {type_text} {refused}")
     if nature.collated:
         if nature.nested:
             return Incomparable(f"column {name} of type {type_text} has a collation inside")
         return Comparison((f"({column} COLLATE UTF8_BINARY)",), f"any_value({column})")
+    if is_map:
+        # By its entries in their order: map_keys() and the like tell apart maps that only differ in that.
+        entries = f"map_entries({column})"
+        keys = (entries, f"CAST({entries} AS STRING)") if nature.floating else (entries,)
+        return Comparison(keys, f"any_value({column})")
     if nature.floating:
         # Values that are equal but for the sign of a zero differ in their text at that zero's place.
         return Comparison((column, f"CAST({column} AS STRING)"), f"any_value({column})")
@@ -78,9 +84,9 @@ def _spelled(text: str) -> str:
     return re.sub(r"\s+", " ", text.strip())
 
 
-def _nature(text: str) -> _Nature:
+def _nature(text: str, is_map: bool) -> _Nature:
     parser = _Parser(text.strip())
-    nature = parser.type()
+    nature = parser.map() if is_map else parser.type()
     if parser.rest:
         raise _Refused("has a type that is not understood")
     return nature
@@ -112,6 +118,16 @@ class _Parser:
             plain = not collation or collation.strip().lower().endswith(f" {BINARY_COLLATION}")
             return _Nature(collated=not plain)
         raise _Refused("has a type that is not known")
+
+    def map(self) -> _Nature:
+        """That of a whole column; within another type there is none."""
+        self.rest = self.rest[len("map") :]
+        self._expect("<")
+        key = self.type()
+        self._expect(",")
+        value = self.type()
+        self._expect(">")
+        return _Nature(key.floating or value.floating, key.collated or value.collated, True)
 
     def _nested(self, word: str) -> _Nature:
         self._expect("<")

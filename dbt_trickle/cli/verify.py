@@ -32,7 +32,7 @@ def command(place: Place, models: tuple[str, ...]) -> None:
         chosen = [lookup.among(tables, model) for model in models] or sorted(tables, key=lambda t: str(t.public))
         frozen = Frozen(session)
         for table in {table.pgt_id: table for table in chosen}.values():
-            verdict = verify.verify(session, frozen, table, own_settings=True)
+            verdict = verify.verify(session, frozen, table)
             verdicts.append(verdict)
             if place.output == "text":
                 _say(verdict)

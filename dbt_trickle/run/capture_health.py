@@ -19,7 +19,7 @@ from dbt_trickle.errors import EnvironmentProblem, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import key_of
-from dbt_trickle.run.session import Session, is_missing
+from dbt_trickle.run.session import Session, is_missing, passes
 
 COMMITS = 1000  # that are looked at; to be further behind is a warning by itself
 # While one stream table reads the change feed, the source is captured by it (catalog/capture_views.py).
@@ -148,9 +148,12 @@ def _of_one_table(here: _Look, slowest: Consumer, *, judged: bool) -> SourceHeal
         rows = here.session.query(delta.history(version.table, COMMITS))
         table = table_facts(here.session.query(delta.detail(version.table))[0])
     except WarehouseError as problem:
-        if not is_missing(problem):
+        if passes(problem):
             raise
-        return replace(found, level=CRITICAL, problem="it is not there any more")
+        # Of the other sources there is something to tell all the same.
+        if is_missing(problem):
+            return replace(found, level=CRITICAL, problem="it is not there any more")
+        return replace(found, level=CRITICAL, problem=f"it cannot be looked at: {problem.what}")
     commits = sorted(map(commit_facts, rows), key=lambda commit: commit.version)
     found = _measured(found, version, commits, table)
     return _judged(found, here.settings, version, commits, table, here.now) if judged else found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from dbt_trickle.errors import EnvironmentProblem, TrickleError, WarehouseError
@@ -24,6 +25,26 @@ class Session(Protocol):
 
 # With these a file that is missing or broken is passed over, and its rows with it.
 _PASSED_OVER = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
+
+
+@contextmanager
+def own_settings(session: Session) -> Iterator[Callable[[Mapping[str, str]], None]]:
+    """Settings for a while: each is as it was before, whatever happens."""
+    before: dict[str, str | None] = {}
+
+    def use(settings: Mapping[str, str]) -> None:
+        # Those that somebody has set: what is only the default is not to be set to it either.
+        given = {str(row["key"]): str(row["value"]) for row in session.query("SET")}
+        for key, value in settings.items():
+            before.setdefault(key, given.get(key))
+            session.execute(setting(key, value))
+
+    try:
+        yield use
+    finally:
+        with suppress(WarehouseError):  # a lost connection has lost them as well, and its error is to be told
+            for key, was in before.items():
+                session.execute(f"RESET {key}" if was is None else setting(key, was))
 
 
 def meaning(session: Session) -> Mapping[str, str]:

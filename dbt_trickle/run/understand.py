@@ -10,21 +10,22 @@ from typing import Any
 
 from dbt_trickle.apply.base import incomparable
 from dbt_trickle.apply.shape import Shape
+from dbt_trickle.capture.types import Incomparable, comparison
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.aggregate.state import Typed, stateful
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.masking import masked
-from dbt_trickle.names import placeholder, setting
+from dbt_trickle.names import placeholder
 from dbt_trickle.run.columns import described, positions
 from dbt_trickle.run.doubts import doubt, types_of
-from dbt_trickle.run.session import Session, passes
+from dbt_trickle.run.session import Session, own_settings, passes
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.sql.text import origin, without_terminator
 from dbt_trickle.sql.verbatim import without_order
 from dbt_trickle.tree import guard
-from dbt_trickle.tree.algebra import Aggregate, scans
+from dbt_trickle.tree.algebra import Aggregate, Operator, scans
 from dbt_trickle.tree.build import Built, Schema, Unsupported, build
 from dbt_trickle.tree.identity import grouped, identity, partitioned
 from dbt_trickle.tree.render import state
@@ -91,6 +92,8 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         built = _built(here, schemas)
     except (Unsupported, TrickleBug) as problem:
         return Understood(None, str(problem), schemas)
+    if obstacle := _untold(built.tree):
+        return Understood(None, obstacle, schemas)
     at = {key: delta.read_at(version) for key, version in tables.items()}
     groups = grouped(built.tree)
     typed: tuple[Typed, ...] = ()
@@ -118,6 +121,15 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         if reason:
             return Understood(None, reason, schemas, refused={meant: reason})
     return Understood(shape, "", schemas, typed)
+
+
+def _untold(tree: Operator) -> str:
+    """A column that the query reads, and by which no capture could tell rows apart."""
+    for field in (field for scan in scans(tree) for field in scan.fields):
+        found = comparison(field.source_name, field.type)
+        if isinstance(found, Incomparable):
+            return found.reason
+    return ""
 
 
 def _digest(texts: Sequence[str], schemas: Mapping[str, tuple[tuple[str, str], ...]]) -> str:
@@ -176,26 +188,16 @@ def _typed(
 
 def _plans_differ(session: Session, text: str, built: Built, at: Mapping[str, str]) -> str:
     """Asked of Spark where a query is new: both texts over the same versions of the sources."""
-    before = [(key, _setting(session, key)) for key, _ in guard.SETTINGS]
-    try:
-        for key, wanted in guard.SETTINGS:
-            session.execute(setting(key, wanted))
+    differs = ""
+    with own_settings(session) as use:
+        use(dict(guard.SETTINGS))
         original = _plan(session, text)
-        differs = ""
         for candidate in guard.candidates(built.tree, at):
             differs = guard.difference(original, _plan(session, candidate)) or ""
             if not differs:
                 break
-    finally:
-        for key, value in before:
-            session.execute(f"RESET {key}" if value is None else setting(key, value))
     return differs or guard.of_today(original, built.tree) or ""
 
 
 def _plan(session: Session, query: str) -> str:
     return str(next(iter(session.query(f"EXPLAIN EXTENDED {query}")[0].values())))
-
-
-def _setting(session: Session, key: str) -> str | None:
-    value = str(session.query(f"SET {key}")[0]["value"])
-    return None if value == "<undefined>" else value

@@ -6,7 +6,7 @@ use to get there (rewrites, deltas, keys) is in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbt_trickle.catalog.state import Column, StreamTable
@@ -19,7 +19,9 @@ from dbt_trickle.plan.steps import view_query
 from dbt_trickle.run import recover
 from dbt_trickle.run.columns import described
 from dbt_trickle.run.frozen import Frozen, Unverifiable, unverifiable
-from dbt_trickle.run.session import Session, is_vacuumed, meaning, read_old_versions
+from dbt_trickle.run.session import Session, is_vacuumed, meaning, own_settings, read_old_versions
+
+Use = Callable[[Mapping[str, str]], None]
 
 OK, DIFFERENT, NOT_VERIFIABLE, FAILED = "ok", "DIFFERENT", "not verifiable", "FAILED"
 SAMPLE = 5
@@ -72,11 +74,13 @@ class OtherView(WarehouseError):
     """Readers get something else than the storage has."""
 
 
-def verify(session: Session, frozen: Frozen, table: StreamTable, own_settings: bool) -> Verdict:
+def verify(session: Session, frozen: Frozen, table: StreamTable) -> Verdict:
     """One line of `trickle verify`: whatever one stream table meets, the others are verified."""
     try:
-        found = prepare(session, frozen, table, own_settings)
-        rows = session.query(found.report)
+        # The next one has a definition of its own.
+        with own_settings(session) as use:
+            found = prepare(session, frozen, table, use)
+            rows = session.query(found.report)
     except Unverifiable as problem:
         return Verdict(table.public, NOT_VERIFIABLE, problem.reason)
     except (OtherColumns, OtherView) as problem:
@@ -88,15 +92,15 @@ def verify(session: Session, frozen: Frozen, table: StreamTable, own_settings: b
     return _verdict(found, rows)
 
 
-def prepare(session: Session, frozen: Frozen, table: StreamTable, own_settings: bool) -> Comparison:
-    """What is to be compared. `own_settings`: the session is ours, and may get the definition's settings."""
+def prepare(session: Session, frozen: Frozen, table: StreamTable, use: Use | None) -> Comparison:
+    """What is to be compared. `use`: the session is ours, and may get the definition's settings."""
     if not table.is_populated:
         raise unverifiable("it was not loaded yet")
     current, version = as_stored(session, table)
     if current.unversioned:
         raise unverifiable("; ".join(map(str, current.unversioned)))
     read_old_versions(session)
-    should = frozen.query(current, _settings(session, current, own_settings))
+    should = frozen.query(current, _settings(session, current, use))
     has = view_query(current.columns, delta.at_version(current.storage.sql, version))
     types = _types(session, has), _types(session, should)
     if types[0] != types[1]:
@@ -140,11 +144,10 @@ def as_stored(session: Session, table: StreamTable) -> tuple[StreamTable, int]:
     raise unverifiable(f"{storage} has no commit of this stream table any more")
 
 
-def _settings(session: Session, table: StreamTable, own_settings: bool) -> Mapping[str, str]:
+def _settings(session: Session, table: StreamTable, use: Use | None) -> Mapping[str, str]:
     """The settings that the definition has its meaning under."""
-    if own_settings:
-        for key, value in table.meaning.items():
-            session.execute(setting(key, value))
+    if use is not None:
+        use(table.meaning)
     current = meaning(session)
     # Of what was made before settings were recorded nothing is known.
     for key in sorted({*current, *table.meaning}) if table.meaning else ():

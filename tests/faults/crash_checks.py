@@ -69,7 +69,7 @@ def all_right(dead: list[Dead]) -> None:
             assert one.case.shown() == wanted[request.query]
             state = states.get(request.pgt_id)
             assert state is not None, "the catalog has nothing of it"
-            verdict = verify.verify(world.looking, frozen, state, own_settings=True)
+            verdict = verify.verify(world.looking, frozen, state)
             assert verdict.outcome == verify.OK, verdict
             _agrees_with_its_storage(one.case, state)
             _history_is_true(one, [row for row in history if row["pgt_id"] == request.pgt_id])

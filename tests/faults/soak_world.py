@@ -187,7 +187,7 @@ class Soak:
     def require_right(self, about: str) -> None:
         states, frozen = self.states(), Frozen(self.world.looking)
         for request in self.requests:
-            verdict = verify.verify(self.world.looking, frozen, states[request.pgt_id], own_settings=True)
+            verdict = verify.verify(self.world.looking, frozen, states[request.pgt_id])
             assert verdict.outcome == verify.OK, f"{about}\n{verdict}"
 
     def require_true_history(self) -> set[tuple[str, str]]:

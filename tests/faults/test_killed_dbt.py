@@ -87,7 +87,7 @@ class Shop:
         assert len(own) == len(QUERIES)
         frozen = Frozen(self.session)
         for table in own:
-            verdict = verify.verify(self.session, frozen, table, own_settings=True)
+            verdict = verify.verify(self.session, frozen, table)
             assert verdict.outcome == verify.OK, verdict
             commits = recover.marked_commits(self.session, table.storage, table.pgt_id, 1000)
             batches = Counter(marker.batch for _, marker in commits)

@@ -99,7 +99,7 @@ class TestPrivileges:
             assert self.run(world, session, again) == ["FULL"] * 4
             states = world.states()
             for request in requests[:3]:
-                verdict = verify.verify(session, Frozen(session), states[request.pgt_id], own_settings=True)
+                verdict = verify.verify(session, Frozen(session), states[request.pgt_id])
                 assert verdict.outcome == verify.OK
             for request in requests:
                 leave.drop(session, world.settings, states[request.pgt_id], [], False, {})

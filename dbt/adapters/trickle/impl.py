@@ -142,7 +142,7 @@ class TrickleAdapter(SparkAdapter):
             table = run.stream_table_at(public)
             if table is None:
                 raise CommandError("TRK-502", f"no stream table is called {public}", remedy="`dbt run` creates it.")
-            return verify.prepare(session, Frozen(session), table, own_settings=False).rows
+            return verify.prepare(session, Frozen(session), table, None).rows
         except TrickleError as problem:
             raise DbtRuntimeError(str(problem.about(str(public)))) from problem
 

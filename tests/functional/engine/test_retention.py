@@ -64,7 +64,7 @@ class TestRetention:
         world.run(request)
         world.sql(f"UPDATE {world.relation('verified_source').sql} SET amount = 3 WHERE id = 1")
         session = world.connect()
-        verdict = verify.verify(session, Frozen(session), world.states()[request.pgt_id], own_settings=True)
+        verdict = verify.verify(session, Frozen(session), world.states()[request.pgt_id])
         assert (verdict.outcome, verdict.reason) == (verify.OK, "")
 
     def test_a_storage_that_was_only_rearranged_since(self, world: World) -> None:

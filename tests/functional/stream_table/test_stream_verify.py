@@ -16,6 +16,8 @@ pytestmark = pytest.mark.spark
 OK, DIFFERENT, UNVERIFIABLE = "ok", "DIFFERENT", "not verifiable"
 ORDERS = "{{ source('shop', 'orders') }}"
 MODELS = {
+    # Verified first, with a setting of its own, which the others were not made with.
+    "a_hooked": model(f"select region from {ORDERS}", pre_hook="set spark.sql.mapKeyDedupPolicy=LAST_WIN"),
     "bag": model(f"select region, amount from {ORDERS}"),
     "totals": model(f"select region, sum(price) as `sum of price`, avg(price) as mean from {ORDERS} group by region"),
     "nested": model(

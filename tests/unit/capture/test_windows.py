@@ -67,7 +67,7 @@ def test_columns_of_one_name() -> None:
 
 
 def test_what_cannot_be_compared_is_never_read() -> None:
-    made = window(id="int", tags="map<string,int>")
+    made = window(id="int", tags="array<map<string,int>>")
     assert "holds a map" in str(incomparable(made))
     for capture in (Feed(), Difference(), Log(Appended(("a",), 1))):
         with pytest.raises(TrickleBug, match="holds a map"):

@@ -190,6 +190,37 @@ def test_what_has_no_versions_and_what_is_gone() -> None:
     assert [(each.source, each.confirmed_version, each.level) for each in found] == [("shop.sheet", None, "ok")]
 
 
+def test_a_source_that_cannot_be_looked_at_hides_no_other() -> None:
+    class Refusing(Source):
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            if "orders" in sql:
+                raise WarehouseError("TRK-301", "[EXPECT_TABLE_NOT_VIEW] it is a view")
+            return super().query(sql)
+
+    table, row = reader(1, 1, 1)
+    other = replace(row, source="shop.customers")
+    frontier = {
+        **table.frontier,
+        "shop.customers": replace(next(iter(table.frontier.values())), key="shop.customers", relation="shop.customers"),
+    }
+    known = store.Catalog(2, {1: replace(table, frontier=frontier)}, {1: (row, other)})
+    found = {each.source: each for each in look(Refusing(append(1, 1)), SETTINGS, known, NOW)}
+    assert found["shop.customers"].level == "ok"
+    assert (found[row.source].level, found[row.source].problem) == (
+        "critical",
+        "it cannot be looked at: [EXPECT_TABLE_NOT_VIEW] it is a view",
+    )
+
+
+def test_who_cannot_be_asked_now_is_an_error() -> None:
+    class Lost(Source):
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            raise WarehouseError("TRK-306", "no answer")
+
+    with pytest.raises(WarehouseError, match="TRK-306"):
+        health(Lost(), reader(1, 1, 1))
+
+
 def test_a_lag_is_told_once() -> None:
     source = Source(append(1, 1), append(2, 2, 10**9))
     found = look(source, SETTINGS, catalog(reader(1, 1, 1)), NOW)

@@ -113,17 +113,17 @@ def test_108_a_key_that_names_no_column(key: str, mode: str) -> None:
 def test_212_what_cannot_be_verified(table: StreamTable, why: str) -> None:
     warehouse = Warehouse()
     with pytest.raises(ModelError) as problem:
-        verify.prepare(warehouse, Frozen(warehouse), table, own_settings=False)
+        verify.prepare(warehouse, Frozen(warehouse), table, None)
     assert problem.value.code == "TRK-212"
     told(problem.value.about("shop.totals"), "stream table shop.totals", "cannot be verified", why, "trickle verify")
-    verdict = verify.verify(warehouse, Frozen(warehouse), table, own_settings=False)
+    verdict = verify.verify(warehouse, Frozen(warehouse), table)
     assert (verdict.relation, verdict.outcome) == (PUBLIC, verify.NOT_VERIFIABLE)
 
 
 def test_305_other_columns_than_the_query_s() -> None:
     warehouse = Warehouse({"id": "string", "sum(x)": "bigint"})
     with pytest.raises(WarehouseError) as problem:
-        verify.prepare(warehouse, Frozen(warehouse), TABLE, own_settings=False)
+        verify.prepare(warehouse, Frozen(warehouse), TABLE, None)
     assert problem.value.code == "TRK-305"
     told(
         problem.value.about("shop.totals"),
@@ -132,7 +132,7 @@ def test_305_other_columns_than_the_query_s() -> None:
         "its query gives (id int, sum(x) bigint)",
         "--full-refresh",
     )
-    verdict = verify.verify(warehouse, Frozen(warehouse), TABLE, own_settings=False)
+    verdict = verify.verify(warehouse, Frozen(warehouse), TABLE)
     assert (verdict.outcome, verdict.reason) == (verify.DIFFERENT, problem.value.what)
 
 
@@ -146,10 +146,10 @@ def test_305_other_columns_than_the_query_s() -> None:
 )
 def test_307_a_view_that_does_not_show_its_storage_as_it_is(shown: str) -> None:
     warehouse = Warehouse(shown=shown)
-    verdict = verify.verify(warehouse, Frozen(warehouse), TABLE, own_settings=False)
+    verdict = verify.verify(warehouse, Frozen(warehouse), TABLE)
     assert (verdict.outcome, shown in verdict.reason) == (verify.DIFFERENT, True)
     with pytest.raises(WarehouseError) as problem:
-        verify.prepare(warehouse, Frozen(warehouse), TABLE, own_settings=False)
+        verify.prepare(warehouse, Frozen(warehouse), TABLE, None)
     assert problem.value.code == "TRK-307"
     told(problem.value.about("shop.totals"), "its view does not show changes.st_5_g1 as it is", "`dbt run`")
 
