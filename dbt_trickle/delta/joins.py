@@ -6,6 +6,7 @@
     FULL       ΔL ⟕ R_new + L_old ⟖ ΔR + both
     SemiJoin   ΔL ⋉ R_new + left rows that got their first match − those that lost their last
     anti       ΔL ▷ R_new − left rows that got their first match + those that lost their last
+    Mark       both, with the truth beside the row: who got a first match is true now, and not false any more
 
 A join of several inputs telescopes by itself: each term has the inputs before the changed one old and those
 after it new. Inputs that did not move add no term.
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from dbt_trickle.delta.context import Context, Cte, Delta, columns_of
 from dbt_trickle.delta.rule import CHANGED, OTHER, W, broadcast, meeting, rule
 from dbt_trickle.names import quote
-from dbt_trickle.tree.algebra import InnerJoin, Operator, OuterJoin, SemiJoin
+from dbt_trickle.tree.algebra import InnerJoin, Mark, Operator, OuterJoin, SemiJoin
 from dbt_trickle.tree.render import state
 
 
@@ -43,14 +44,14 @@ class _Side:
 
 @rule.register
 def _(tree: InnerJoin, context: Context, name: str, order: tuple[str, ...]) -> Delta:
-    left, right = _sides(tree, context, name, order)
+    left, right = _sides((tree.left, tree.right), context, name, order)
     terms = _pairs(tree, left, right, ("INNER", "INNER"))
     return Delta((*left.ctes, *right.ctes, Cte(name, "\nUNION ALL\n".join(terms))))
 
 
 @rule.register
 def _(tree: OuterJoin, context: Context, name: str, order: tuple[str, ...]) -> Delta:
-    left, right = _sides(tree, context, name, order)
+    left, right = _sides((tree.left, tree.right), context, name, order)
     lefts, rights = tree.kind in ("LEFT", "FULL"), tree.kind in ("RIGHT", "FULL")
     # In each term the side that changed is on the left.
     terms = _pairs(tree, left, right, ("LEFT" if lefts else "INNER", "LEFT" if rights else "INNER"))
@@ -69,7 +70,7 @@ def _(tree: OuterJoin, context: Context, name: str, order: tuple[str, ...]) -> D
 
 @rule.register
 def _(tree: SemiJoin, context: Context, name: str, order: tuple[str, ...]) -> Delta:
-    left, right = _sides(tree, context, name, order)
+    left, right = _sides((tree.left, tree.right), context, name, order)
     ctes, terms = [*left.ctes, *right.ctes], []
     if left.changes is not None:
         near = _near(right, right.new, left.changes.name, tree.condition.sql, left.small)
@@ -83,9 +84,28 @@ def _(tree: SemiJoin, context: Context, name: str, order: tuple[str, ...]) -> De
     return Delta((*ctes, Cte(name, "\nUNION ALL\n".join(terms))))
 
 
-def _sides(
-    tree: InnerJoin | OuterJoin | SemiJoin, context: Context, name: str, order: tuple[str, ...]
-) -> tuple[_Side, _Side]:
+@rule.register
+def _(tree: Mark, context: Context, name: str, order: tuple[str, ...]) -> Delta:
+    left, right = _sides((tree.child, tree.query), context, name, order)
+    ctes, terms = [*left.ctes, *right.ctes], []
+    if left.changes is not None:
+        near = _near(right, right.new, left.changes.name, tree.condition.sql, left.small)
+        beside = f"(\n{near}\n) AS {OTHER} ON {tree.condition.sql}"
+        terms += [
+            f"SELECT {left.columns}, {truth} AS {quote(tree.name)}, {W}\n"
+            f"FROM {quote(left.changes.name)} AS {CHANGED}\n{_kept(not known)} {beside}"
+            for truth, known in (("true", True), ("false", False))
+        ]
+    if right.changes is not None:
+        ctes += _turned(f"{name}_left", left, left.old, right, tree.condition.sql)
+        terms += [
+            f"SELECT {left.columns}, {truth} AS {quote(tree.name)}, {sign}{W} AS {W}\nFROM {quote(ctes[-1].name)}"
+            for truth, sign in (("true", ""), ("false", "-"))
+        ]
+    return Delta((*ctes, Cte(name, "\nUNION ALL\n".join(terms))))
+
+
+def _sides(pair: tuple[Operator, Operator], context: Context, name: str, order: tuple[str, ...]) -> tuple[_Side, _Side]:
     left, right = (
         _Side(
             each,
@@ -94,7 +114,7 @@ def _sides(
             rule(each, context, f"{name}_{number}", order) if context.moved(each) else None,
             context.is_small(each),
         )
-        for number, each in enumerate((tree.left, tree.right), start=1)
+        for number, each in enumerate(pair, start=1)
     )
     return left, right
 

@@ -1,7 +1,6 @@
 """Values that a subquery gives each row: those of changed rows, and those that are other ones now.
 
     Lookup  ΔX with its new value + rows of X_old whose value changed (now − before)
-    Mark    the same: its value is the truth of EXISTS or IN
 
 Only rows that meet a change of the subquery's rows can have another value; without a condition all do, and those whose
 value is the same as before are left out.
@@ -12,15 +11,14 @@ from __future__ import annotations
 from dbt_trickle.delta.context import Context, Cte, Delta, columns_of
 from dbt_trickle.delta.rule import W, meeting, rule
 from dbt_trickle.names import RESERVED_PREFIX, quote
-from dbt_trickle.tree.algebra import Lookup, Mark
+from dbt_trickle.tree.algebra import Lookup
 from dbt_trickle.tree.render import state, value_of
 
 _WAS = f"{RESERVED_PREFIX}was"
 
 
-@rule.register(Lookup)
-@rule.register(Mark)
-def _(tree: Lookup | Mark, context: Context, name: str, order: tuple[str, ...]) -> Delta:
+@rule.register
+def _(tree: Lookup, context: Context, name: str, order: tuple[str, ...]) -> Delta:
     ctes: list[Cte] = []
     terms = []
     columns, now, was = columns_of(tree.child), quote(tree.name), quote(_WAS)
@@ -43,7 +41,7 @@ def _(tree: Lookup | Mark, context: Context, name: str, order: tuple[str, ...]) 
     return Delta((*ctes, Cte(name, "\nUNION ALL\n".join(terms))))
 
 
-def _met(tree: Lookup | Mark, changed: str, context: Context) -> str:
+def _met(tree: Lookup, changed: str, context: Context) -> str:
     """The rows as they were before that a change of the subquery can matter to."""
     rows = state(tree.child, context.old)
     if tree.condition is None:

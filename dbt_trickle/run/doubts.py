@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from dbt_trickle.apply.base import incomparable
+from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.aggregate.functions import same_again
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
@@ -72,7 +74,9 @@ def _of(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
         case Aggregate() | Window():
             return _told_again(session, tree.calls, tree.child, at)
         case Lookup():
-            return _told_again(session, tree.calls, tree.query, at)
+            kind = dict(described(session, state(tree, at)))[tree.name]
+            unlike = incomparable([Column(tree.name, kind, tree.name)])
+            return unlike or _told_again(session, tree.calls, tree.query, at)
         case SemiJoin():
             return _in(session, tree.left, tree.right, tree.predicate, at)
         case Mark():

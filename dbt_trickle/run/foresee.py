@@ -58,6 +58,11 @@ def foreseen(asked: Sequence[Asked], session: Session, run: Invocation) -> list[
     run.heed_schedules([each.scheduled for each in asked])
     found: dict[str, Foreseen] = {}
     for each in asked:
+        failing = [found[name] for name in sorted(each.reads & found.keys()) if found[name].action == FAILS]
+        if failing:
+            told = f"{_names(failing)[0]} fails before it, so that it is not run"
+            found[each.request.unique_id] = Foreseen(each.request.name, FAILS, told, {}, None, _names(failing))
+            continue
         moving = [found[name] for name in sorted(each.reads & found.keys()) if found[name].action not in _STAYS]
         found[each.request.unique_id] = _of(each.request, moving, session, run)
     return list(found.values())

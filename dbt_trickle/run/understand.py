@@ -193,10 +193,20 @@ def _plans_differ(session: Session, text: str, built: Built, at: Mapping[str, st
         use(dict(guard.SETTINGS))
         original = _plan(session, text)
         for candidate in guard.candidates(built.tree, at):
-            differs = guard.difference(original, _plan(session, candidate)) or ""
+            differs = _difference(session, original, candidate)
             if not differs:
                 break
     return differs or guard.of_today(original, built.tree) or ""
+
+
+def _difference(session: Session, original: str, candidate: str) -> str:
+    """One that Spark refuses is only not the one that is looked for."""
+    try:
+        return guard.difference(original, _plan(session, candidate)) or ""
+    except WarehouseError as problem:
+        if passes(problem):
+            raise
+        return problem.what
 
 
 def _plan(session: Session, query: str) -> str:

@@ -22,6 +22,8 @@ class Block:
     group: tuple[str, ...] = ()
     having: tuple[str, ...] = ()
     grouped: bool = False
+    computed: bool = False  # whether a value is that of a subquery: beside a join it would be another one
+    viewed: bool = False  # whether the source ends with LATERAL VIEW, behind which no JOIN may stand
     over: bool = False  # whether a value is one over a window, which nothing but the select list may name
 
     def of(self, value: Expr) -> str:
@@ -29,7 +31,7 @@ class Block:
 
     @property
     def tables_only(self) -> bool:
-        return not (self.where or self.grouped or self.over)
+        return bool(self.source) and not (self.where or self.grouped or self.over or self.computed)
 
 
 @dataclass(frozen=True)

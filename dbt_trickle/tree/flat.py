@@ -101,7 +101,7 @@ def _(tree: SemiJoin, writer: Writer) -> Block:
 def _(tree: Mark, writer: Writer) -> Block:
     below = _block(tree.child, writer)
     text = _predicate(below, tree.query, tree.predicate, False, writer)
-    return replace(below, values={**below.values, tree.name: verbatim.atomic(text)})
+    return replace(below, values={**below.values, tree.name: verbatim.atomic(text)}, computed=True)
 
 
 def _predicate(left: Block, query: Operator, predicate: Predicate, denied: bool, writer: Writer) -> str:
@@ -123,7 +123,13 @@ def _predicate(left: Block, query: Operator, predicate: Predicate, denied: bool,
 @_block.register(InnerJoin)
 @_block.register(OuterJoin)
 def _join(tree: InnerJoin | OuterJoin | SemiJoin, writer: Writer) -> Block:
-    left, right = _as_table(tree.left, writer), _as_table(tree.right, writer, alone=True)
+    left, right = (
+        subquery(block, side, writer) if block.viewed else block
+        for side, block in (
+            (tree.left, _as_table(tree.left, writer)),
+            (tree.right, _as_table(tree.right, writer, alone=True)),
+        )
+    )
     both = Block({**left.values, **right.values}, "")
     on = f" ON {both.of(tree.condition)}" if tree.condition is not None else ""
     shown = left.values if isinstance(tree, SemiJoin) else both.values
@@ -146,7 +152,7 @@ def _(tree: Generate, writer: Writer) -> Block:
     alias, labels = quote(next(writer.aliases)), labels_of(tree.names)
     view = f"LATERAL VIEW {'OUTER ' if tree.outer else ''}{below.of(tree.call)} {alias}"
     values = {name: f"{alias}.{quote(label)}" for name, label in zip(tree.names, labels, strict=True)}
-    return Block({**below.values, **values}, f"{below.source}\n{view} AS {', '.join(map(quote, labels))}")
+    return Block({**below.values, **values}, f"{below.source}\n{view} AS {', '.join(map(quote, labels))}", viewed=True)
 
 
 @_block.register
@@ -159,7 +165,7 @@ def _(tree: Lookup, writer: Writer) -> Block:
         found = replace(found, where=(*found.where, both.of(tree.condition)))
     value = found.of(Expr(looked_up(tree), frozenset(tree.query.columns)))
     text = f"(\n{select(found, {tree.item.name: value})}\n)"
-    return replace(below, values={**below.values, tree.item.name: text})
+    return replace(below, values={**below.values, tree.item.name: text}, computed=True)
 
 
 def _union(word: str, tree: UnionAll | SetOperation, writer: Writer) -> Block:

@@ -52,6 +52,16 @@ def is_generator(node: exp.Expr) -> bool:
     return isinstance(call, exp.Anonymous) and call.name.lower() in GENERATORS
 
 
+def is_star(query: exp.Select) -> bool:
+    """Whether it shows all columns as they are."""
+    if not query.is_star:
+        return False
+    first = query.expressions[0]
+    if len(query.expressions) != 1 or not isinstance(first, exp.Star) or any(first.args.values()):
+        raise not_yet("a star beside other columns, or with a name before it, in a subquery", query)
+    return True
+
+
 def is_apart(query: exp.Select) -> bool:
     """Whether its rows are not those of its FROM and WHERE, or what they are all together."""
     clauses = any(query.args.get(each) for each in ("group", "having", "distinct", "laterals"))

@@ -9,7 +9,7 @@ from dbt_trickle.tree.binding import bound
 from dbt_trickle.tree.calls import has_aggregate
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
 from dbt_trickle.tree.expressions import column, expr
-from dbt_trickle.tree.generators import generated, is_apart
+from dbt_trickle.tree.generators import generated, is_apart, is_star
 from dbt_trickle.tree.joining import Part, by_name, only
 from dbt_trickle.tree.relations import Place, scope_of, unwrapped
 from dbt_trickle.tree.scope import Scope
@@ -59,7 +59,7 @@ def _rows(
     if is_apart(query):
         raise not_yet("LATERAL with a subquery that takes its rows together", lateral)
     tree, scope, correlated = inside(query, outer, place.with_ctes(query))
-    if query.is_star:
+    if is_star(query):
         return tree, tuple((each.name, each.column) for each in scope.star((), query)), correlated
     shown, items = [], {}
     for each in query.expressions:

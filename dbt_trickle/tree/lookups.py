@@ -16,8 +16,8 @@ from dbt_trickle.tree.algebra import Lookup, Mark, Operator
 from dbt_trickle.tree.binding import Resolve, bound
 from dbt_trickle.tree.calls import has_aggregate
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
-from dbt_trickle.tree.expressions import column, expr
-from dbt_trickle.tree.generators import is_apart
+from dbt_trickle.tree.expressions import column, columns, expr
+from dbt_trickle.tree.generators import is_apart, is_star
 from dbt_trickle.tree.grouping import Grouped
 from dbt_trickle.tree.joining import by_name
 from dbt_trickle.tree.relations import Place, unwrapped
@@ -79,14 +79,15 @@ class Lookups:
     found: list[Found] = field(default_factory=list)
     known: dict[tuple[str, bool], str] = field(default_factory=dict)
 
-    def taken_out(self, node: exp.Expr) -> exp.Expr:
+    def taken_out(self, node: exp.Expr, filtering: bool = False) -> exp.Expr:
+        """`filtering`: it is a condition, of which NULL is as good as false."""
         if not any(isinstance(each, exp.Query) for each in node.walk()):
             return node
         whole = exp.Paren(this=node.copy())
         for each in list(whole.walk(prune=lambda below: isinstance(below, exp.Query))):
             if not _is_subquery(each):
                 continue
-            each.replace(exp.Column(this=exp.Identifier(this=self._name(each), quoted=True)))
+            each.replace(exp.Column(this=exp.Identifier(this=self._name(each, filtering), quoted=True)))
         result: exp.Expr = whole.this
         return result
 
@@ -112,11 +113,13 @@ class Lookups:
             tree = each.put(tree)
         return tree
 
-    def _name(self, node: exp.Expr) -> str:
+    def _name(self, node: exp.Expr, filtering: bool) -> str:
         """Of one text there is one value: a subquery may be grouped by."""
-        denied = isinstance(node, exp.In) and _is_denied(node)
+        denied = isinstance(node, exp.In) and _is_denied(node, filtering)
         meant = unwrapped(node.this) if isinstance(node, exp.Subquery) else node  # AS is no part of it
         text = (verbatim.printed(meant), denied)
+        if (text[0], not denied) in self.known:
+            raise not_yet("IN and NOT IN of the same", node)  # Spark makes one condition of both
         if text not in self.known:
             is_mark = isinstance(node, (exp.Exists, exp.In))
             self.known[text] = self._mark(node, denied) if is_mark else self._value(node)
@@ -142,6 +145,13 @@ class Lookups:
             tree, columns = self.place.query(query, self.place, "")
             _require_one(len(columns), node)
             correlated, calls, value = [], (), column(columns[0][1])
+        if correlated and not calls:
+            # The rows of a row that is gone may be two by now, which concerns nobody.
+            raise not_yet("a correlated scalar subquery other than an aggregate over all its rows", node)
+        mine = set(tree.columns)
+        if not all(_is_equality(each, mine) for each in correlated):
+            # Spark 4.1 joins the outer rows once more for these, and then loses columns where it is not alone.
+            raise not_yet("a scalar subquery correlated by another condition than equalities", node)
         condition = expr(exp.and_(*correlated)) if correlated else None
         read = condition.columns if condition is not None else frozenset[str]()
 
@@ -156,7 +166,7 @@ class Lookups:
     ) -> tuple[Operator, list[exp.Expr], tuple[Call, ...], exp.Expr]:
         require_known(query, OF_SELECTS, root=False)
         tree, scope, correlated = self.reader.inside(query, self.scope, self.place.with_ctes(query))
-        if query.is_star:
+        if is_star(query):
             shown = [column(each.column) for each in scope.star((), query)]
             _require_one(len(shown), node)
             return tree, correlated, (), shown[0]
@@ -184,24 +194,54 @@ def _is_subquery(node: exp.Expr) -> bool:
     return isinstance(node, exp.Exists)
 
 
-def _is_denied(node: exp.In) -> bool:
-    """Whether it is NOT IN. Spark takes NULL for false in both, so it matters which of them it sees in the end."""
+def _is_denied(node: exp.In, filtering: bool) -> bool:
+    """Whether it is NOT IN.
+
+    Spark takes NULL for false in both, so it matters which of them it sees in the end, and its optimizer turns a NOT
+    round, also one further out. So the truth has to be used up here: as a condition, or as one of CASE WHEN.
+    """
+    child: exp.Expr = node
+    above = _outside(child)
+    denied = isinstance(above, exp.Not)
+    if above is not None and denied:
+        child, above = above, _outside(above)
+    while above is not None:
+        if isinstance(above, exp.If) and _within(child, above.this):
+            case = above.parent
+            if not (isinstance(case, exp.Case) and case.args.get("this") is not None):
+                return denied
+        if not isinstance(above, (exp.And, exp.Or)):
+            break
+        child, above = above, _outside(above)
+    if above is not None or not filtering:
+        raise not_yet("IN with a subquery in this place", node)
+    return denied
+
+
+def _outside(node: exp.Expr) -> exp.Expr | None:
     above = node.parent
     while isinstance(above, exp.Paren):
         above = above.parent
-    denied = isinstance(above, exp.Not)
-    above = above.parent if above is not None and denied else above
-    while above is not None:
-        if isinstance(above, (exp.Not, exp.Is, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)):
-            raise not_yet("IN with a subquery in this place", node)
-        above = above.parent
-    return denied
+    return above
+
+
+def _within(node: exp.Expr, part: exp.Expr) -> bool:
+    return any(each is node for each in part.walk())
 
 
 def _or_unknown(equal: exp.Expr) -> exp.Expr:
     """A value that may be equal, for all that is known, is not one that is NOT IN."""
     unknown = exp.Is(this=exp.Paren(this=equal.copy()), expression=exp.Null())
     return exp.Paren(this=exp.Or(this=equal, expression=unknown))
+
+
+def _is_equality(condition: exp.Expr, mine: Collection[str]) -> bool:
+    """Between something of the subquery's and something of the outer query's."""
+    plain = condition.unnest()
+    if not isinstance(plain, exp.EQ):
+        return False
+    sides = [{name in mine for name in columns(side)} for side in (plain.this, plain.expression)]
+    return sides in ([{True}, {False}], [{False}, {True}])
 
 
 def _operand(value: exp.Expr) -> exp.Expr:

@@ -24,6 +24,7 @@ from dbt_trickle.tree.algebra import (
     UnionAll,
     Window,
 )
+from dbt_trickle.tree.unsupported import not_yet
 
 _NESTED = ("array", "map", "struct", "variant")
 
@@ -95,6 +96,8 @@ def _(operator: Generate, needed: frozenset[str]) -> Operator:
 
 @_prune.register
 def _(operator: Lookup, needed: frozenset[str]) -> Operator:
+    if not operator.calls and operator.name not in needed:
+        raise not_yet("a scalar subquery that nobody reads")  # nor does Spark watch over its one row
     # Also one that nobody reads: its source is one of the query's, and moves.
     joined = operator.condition.columns if operator.condition is not None else frozenset()
     read = frozenset().union(*(call.value.columns for call in operator.calls)) or operator.item.value.columns

@@ -26,7 +26,7 @@ from dbt_trickle.tree.algebra import (
     UnionAll,
     Window,
 )
-from dbt_trickle.tree.values import Call, Expr, Item
+from dbt_trickle.tree.values import Call, Item
 
 
 def state(tree: Operator, at: Mapping[str, str]) -> str:
@@ -108,27 +108,34 @@ def generated(tree: Generate) -> tuple[str, str]:
     return ", ".join(chosen), f"LATERAL VIEW {outer}{tree.call.sql} {alias} AS {', '.join(made)}"
 
 
-@_lines.register(Lookup)
-@_lines.register(Mark)
-def _(tree: Lookup | Mark, at: Mapping[str, str]) -> list[str]:
+@_lines.register
+def _(tree: Mark, at: Mapping[str, str]) -> list[str]:
+    """Joins, not subqueries in expressions: of several in one SELECT Spark 4.1 loses columns that they read."""
+    found: list[str] = []
+    for word, value in (("LEFT SEMI JOIN", "true"), ("LEFT ANTI JOIN", "false")):
+        chosen = [*map(quote, tree.child.columns), f"{value} AS {quote(tree.name)}"]
+        found += ["  UNION ALL"] if found else []
+        found += [f"  {_select(chosen)}", "  FROM (", *(f"  {line}" for line in _below(tree.child, at))]
+        found += [f"  ) {word} ("]
+        found += [*(f"  {line}" for line in _below(tree.query, at)), f"  ) ON {tree.condition.sql}"]
+    return [f"{_select(map(quote, tree.columns))} FROM (", *found, ")"]
+
+
+@_lines.register
+def _(tree: Lookup, at: Mapping[str, str]) -> list[str]:
     head = f"{_select(map(quote, tree.child.columns))},"
     return [head, *_value(tree, at), f"AS {quote(tree.name)}", "FROM (", *_below(tree.child, at), ")"]
 
 
-def value_of(tree: Lookup | Mark, at: Mapping[str, str]) -> str:
+def value_of(tree: Lookup, at: Mapping[str, str]) -> str:
     """Of a row of its child, with whose columns beside it this is to stand."""
     return "\n".join(_value(tree, at))
 
 
-def _value(tree: Lookup | Mark, at: Mapping[str, str]) -> list[str]:
-    if isinstance(tree, Mark):
-        return ["EXISTS", *_found(tree.query, "1", tree.condition, at)]
-    return _found(tree.query, looked_up(tree), tree.condition, at)
-
-
-def _found(query: Operator, shown: str, condition: Expr | None, at: Mapping[str, str]) -> list[str]:
-    where = f" WHERE {condition.sql}" if condition is not None else ""
-    return ["(", f"  SELECT {shown} FROM (", *(f"  {line}" for line in _below(query, at)), f"  ){where}", ")"]
+def _value(tree: Lookup, at: Mapping[str, str]) -> list[str]:
+    where = f" WHERE {tree.condition.sql}" if tree.condition is not None else ""
+    rows = [f"  {line}" for line in _below(tree.query, at)]
+    return ["(", f"  SELECT {looked_up(tree)} FROM (", *rows, f"  ){where}", ")"]
 
 
 def looked_up(tree: Lookup) -> str:

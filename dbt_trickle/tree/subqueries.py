@@ -15,7 +15,7 @@ from dbt_trickle.tree.binding import Resolve, bound
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
 from dbt_trickle.tree.expressions import column, expr, name_parts
 from dbt_trickle.tree.functions import OVER_WINDOWS
-from dbt_trickle.tree.generators import is_generator
+from dbt_trickle.tree.generators import is_generator, is_star
 from dbt_trickle.tree.joining import by_name
 from dbt_trickle.tree.lookups import Lookups, Member, Reader
 from dbt_trickle.tree.relations import Place, relations, unwrapped
@@ -31,7 +31,7 @@ def filtered(tree: Operator, scope: Scope, where: exp.Where | None, place: Place
     plain = [each for each in parts if _subquery(each) is None] if subqueries else [where.this]
     if plain:
         lookups = Lookups(scope, place, READER)
-        taken = [lookups.taken_out(each) for each in plain]
+        taken = [lookups.taken_out(each, filtering=True) for each in plain]
         resolve = lookups.resolve(by_name(scope))
         conditions = [bound(each, resolve) for each in taken]
         tree = Filter(lookups.below(tree), expr(exp.and_(*conditions) if subqueries else conditions[0]))
@@ -117,7 +117,7 @@ def _takes_rows_together(node: exp.Expr) -> bool:
 
 
 def _values(query: exp.Select, scope: Scope) -> list[exp.Expr]:
-    if query.is_star:
+    if is_star(query):
         return [column(each.column) for each in scope.star((), query)]
     return [bound(each.unalias(), by_name(scope)) for each in query.expressions]
 

@@ -19,7 +19,7 @@ from dbt_trickle.apply import bag, choose, restated, top
 from dbt_trickle.apply.base import named
 from dbt_trickle.capture import feed
 from dbt_trickle.capture.base import WEIGHT
-from dbt_trickle.delta import groups, joins, lookups, sets
+from dbt_trickle.delta import groups, joins, sets
 from dbt_trickle.delta.aggregate import functions, state
 from dbt_trickle.delta.context import Cte, Delta
 from dbt_trickle.names import quote
@@ -116,10 +116,11 @@ BROKEN = (
     Broken("a value that is another one now stays", "lookup", rule=(Lookup, last(lambda s: s.split(_UNION)[0]))),
     Broken("a value is looked up in the new state only", "lookup", rule=(Lookup, new_twice)),
     Broken("whether a row is IN is asked of the new state only", "in, shown", rule=(Mark, new_twice)),
+    Broken("who is IN now was not before", "in, shown", rule=(Mark, last(lambda s: s.rsplit(_UNION, 1)[0]))),
     Broken(
         "what may be equal is not",
         "in, shown",
-        text(lookups, "value_of", lambda s: s.replace(" IS NULL", " <=> 0")),
+        text(joins, "meeting", lambda s: s.replace(" IS NULL", " <=> 0")),
     ),
     Broken(
         "groups are found by rows that came",
