@@ -58,6 +58,7 @@ class Invocation:
         with self._guard:
             if self._catalog is not None:
                 return
+            session = self._patient(session)
             try:
                 rows = session.query(store.read_query(self.settings.catalog_schema))
                 self._catalog = store.parse(rows)
@@ -95,6 +96,7 @@ class Invocation:
         with self._guard:
             if self._opened:
                 return
+            session = self._patient(session)
             self.load(session)
             self._ensure_catalog(session)
             settled = self._settle_doubts(session)
@@ -206,6 +208,7 @@ class Invocation:
         with self._guard:
             if not self.has_news:
                 return
+            session = self._patient(session)
             entries = [entry for number in self._dropped for entry in store.dropped(number)]
             for number, row in self._opened.items():
                 outcome = self._outcomes.get(number)
@@ -237,6 +240,9 @@ class Invocation:
             maintain.after(session, ended)
 
     # --- inside --------------------------------------------------------------------------------
+
+    def _patient(self, session: Session) -> Session:
+        return session if isinstance(session, retry.Patient) else retry.Patient(session, self.invocation_id, self.wait)
 
     def _told_stale(self, session: Session) -> list[Event]:
         """Of its own selection; of others `trickle health` tells."""

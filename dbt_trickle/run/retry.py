@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any, TypeVar
 from zlib import crc32
 
 from dbt_trickle.errors import TrickleBug, TrickleError, WarehouseError
 from dbt_trickle.run.session import Session, is_busy, is_conflict, is_lost
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,3 +74,31 @@ def despite_others(session: Session, statement: str, who: str, wait: Callable[[f
             if seconds is None or not wait(seconds):
                 raise
     raise TrickleBug("counting came to an end")
+
+
+@dataclass(frozen=True)
+class Patient:
+    """A session for statements that may be repeated as they are: a server that is away is waited for.
+
+    So may all of the catalog's: what is there is not created again, and of an entry that is appended twice one counts.
+    """
+
+    inner: Session
+    who: str
+    wait: Callable[[float], bool]
+
+    def execute(self, sql: str) -> None:
+        self._until_done(lambda: self.inner.execute(sql))
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        return self._until_done(lambda: self.inner.query(sql))
+
+    def _until_done(self, statement: Callable[[], T]) -> T:
+        for failures in count(1):
+            try:
+                return statement()
+            except WarehouseError as problem:
+                seconds = pause(problem, failures, self.who) if _kind(problem) is AWAY else None
+                if seconds is None or not self.wait(seconds):
+                    raise
+        raise TrickleBug("counting came to an end")
