@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import singledispatch
 
+from dbt_trickle.apply.partitions import same_again
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.tree.algebra import (
@@ -53,7 +54,8 @@ def identity(shape: Shape) -> str:
 def _lines(operator: Operator, shape: Shape, top: Aggregate | Window | None, depth: int) -> list[Line]:
     strategy = _strategy(operator)
     if isinstance(top, Window) and operator is top:
-        strategy = "its touched partitions are computed anew, and compared with what is stored of them"
+        then = "are compared with" if same_again(top) else "replace"
+        strategy = f"its touched partitions are computed anew, and {then} what is stored of them"
     elif operator is top:
         strategy = "its touched groups are computed anew" if shape.groups is None else "brought forward from kept state"
         strategy += f": {shape.why}" if shape.why else ""

@@ -26,3 +26,14 @@ def test_each_operator_has_a_line(text: str) -> None:
     assert len(lines) == len(list(walk(built.tree)))
     assert all(each.strategy for each in lines)
     assert explain.identity(shape)
+
+
+@pytest.mark.parametrize(
+    ("call", "then"),
+    [("rank() over (partition by region order by amount)", "compared"), ("lag(amount) over w", "replace")],
+)
+def test_of_partitions_it_says_what_becomes_of_them(call: str, then: str) -> None:
+    built = build(f"select region, {call} as n from o window w as (partition by region order by amount)", SOURCES)
+    columns = tuple(Column(name, "int", name) for name in built.output_names)
+    told = explain.lines(Shape(built.tree, columns, identity(built.tree), None, ""))
+    assert then in next(each.strategy for each in told if each.operator.startswith("Window"))
