@@ -58,5 +58,14 @@ def test_a_map_within_another_type_is_recomputed(world: World) -> None:
     assert code == "TRK-203"
 
 
+def test_a_looked_up_map_is_recomputed(world: World) -> None:
+    """Whether it is another one than before cannot be asked."""
+    table = f"{world.schema}.one_map"
+    world.sql(f"CREATE TABLE {table} (k int, tags map<string,int>) USING delta")
+    text = f"select k, size((select tags from {table})) as s from {table}"
+    [(code, why)] = world.attempt([world.request("map_looked_up", text, refresh_mode="differential")])
+    assert (code, "holds a map" in why) == ("TRK-203", True)
+
+
 def rows(world: World, query: str) -> Counter[str]:
     return Counter(str(tuple(row.values())) for row in world.looking.query(query))

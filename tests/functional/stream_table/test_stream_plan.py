@@ -71,9 +71,10 @@ class TestPlan:
 
     def test_what_would_fail_is_told(self, shop: Shop) -> None:
         shop.sql("alter table orders rename to gone")
-        planned = self.plan(shop, "--select", "totals")
+        planned = self.plan(shop, "--select", "totals+")
         shop.sql("alter table gone rename to orders")
-        assert self.actions(planned) == {"totals": "ERROR"}
+        assert self.actions(planned) == {"totals": "ERROR", "of_totals": "ERROR"}
+        assert "totals fails before it" in planned["of_totals"]["reason"]
         assert "TRK-202" in planned["totals"]["reason"]
 
     def plan(self, shop: Shop, *flags: str) -> dict[str, Any]:
