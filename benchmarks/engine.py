@@ -21,6 +21,7 @@ from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
 from dbt_trickle.run.announced import Outcome, Planned
+from dbt_trickle.run.clock import now
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
@@ -57,10 +58,6 @@ def _told() -> Iterator[None]:
 
 def _aware(value: Any) -> Any:
     return value.astimezone(timezone.utc) if isinstance(value, datetime) else value
-
-
-def now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True)
@@ -129,12 +126,17 @@ class Engine:
         parts = [self._part("open", lambda: invocation.open(self.session, planned))]
         outcomes = []
         for each in requests:
-            standing = replace(each, existing="view" if each.public in self._known else None)
+            standing = replace(each, existing=each.config.expose if each.public in self._known else None)
             done = self._part("refresh", lambda it=standing: outcomes.append(refresh(it, self.session, invocation)))
             parts.append(done)
             self._known.add(each.public)
         parts.append(self._part("close", lambda: invocation.close(self.session)))
         return Run(tuple(parts), tuple(outcomes), commits_below(self.warehouse) - before)
+
+    def command(self, do: Callable[[], object]) -> Run:
+        """What is no run, as one part. It may drop tables with all their commits: its statements' are counted."""
+        part = self._part("refresh", do)
+        return Run((part,), (), sum(each.sql.startswith(("INSERT ", "MERGE ")) for each in part.statements))
 
     def _part(self, name: str, do: Callable[[], object]) -> Part:
         first, began = len(self.session.statements), self.session.now()

@@ -17,7 +17,7 @@ from benchmarks.measure import WORK, Work, label, typical
 from benchmarks.plot import svg
 
 RESULTS = Path(__file__).with_name("results")
-_UNITS = {"C": "C", "share": "×", "MB": "MB"}
+_UNITS = {"C": "C", "share": "×", "MB": "MB", "ms": "ms"}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,10 @@ from engine_world import embedded_sessions
 
 from benchmarks.engine import Engine, Run
 from benchmarks.measure import Recorder, label
+from dbt_trickle.catalog import store
 from dbt_trickle.config import ProjectSettings
+from dbt_trickle.run import leave, repair
+from dbt_trickle.run.orphans import Scope
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 
@@ -68,6 +71,8 @@ def counted(by: Engine) -> Counts:
     note("the first of all: the catalog is created, too", made["rows"], action="FULL")
     note("create", made["sums"], action="FULL")
     by.run(*others)
+    as_table = by.request("as_table", STREAM_TABLES["rows"][0].format(at=at), expose="table", **_DIFFERENTIAL)
+    note("create, `expose: table`", as_table, action="FULL")
     note("no change", made["rows"], action="NO_DATA")
     note("no change of seven over three sources", *made.values(), action="NO_DATA")
     for statement in (
@@ -78,6 +83,8 @@ def counted(by: Engine) -> Counts:
         session.execute(statement)
     for name, (capture, says) in DIFFERENTIAL.items():
         note(f"differential by {capture}: {says}", made[name], action="DIFFERENTIAL", says=(f" by {capture} (", says))
+    shown = f"differential by feed, `expose: table`: {DIFFERENTIAL['rows'][1]}"
+    note(shown, as_table, action="DIFFERENTIAL", says=(DIFFERENTIAL["rows"][1],))
     note("full", made["recomputed"], action="FULL")
     note("full, asked for (`--full-refresh`)", replace(made["rows"], full_refresh=True), action="FULL")
     changed = by.request("rows", STREAM_TABLES["rows"][0].format(at=at).replace("> 3", "> 4"))
@@ -87,8 +94,28 @@ def counted(by: Engine) -> Counts:
         raise AssertionError("a stream table without a state")
     session.execute(f"delete from {storage.storage.sql} where true")
     note("reinitialize: somebody else has written to its storage", made["keyed"], action="REINITIALIZE")
+    for number in range(2):
+        session.execute(f"insert into {at}.orders values ({number + 20}, 'west', 7)")
+        if number == 0:
+            by.run(made["sums"])  # from now on its log is to be compared
+    note("differential, while a source changes over: by feed and by log, compared", made["sums"], action="DIFFERENTIAL")
     note("skip: suspended", by.request("sums", made["sums"].query, status="suspended"), action="SKIP")
+    models = {each.unique_id: each.public for each in (*made.values(), as_table)}
+    scope = Scope("counted", "", frozenset({at}), models, (as_table.public,))
+    found["`trickle repair` where all is right"] = counts(by.command(lambda: repaired(by, scope)))
+    tables = store.parse(session.query(store.read_query(by.settings.catalog_schema))).stream_tables
+    gone = tables[made["extremes"].pgt_id]
+    dropped = by.command(lambda: leave.drop(by.session, by.settings, gone, list(tables.values()), False, {}))
+    found["`trickle drop`"] = counts(dropped)
     return found
+
+
+def repaired(by: Engine, scope: Scope) -> None:
+    findings = repair.examine(by.session, by.settings, scope)
+    if findings.rebuilt or findings.orphans:
+        raise AssertionError(f"something was to be repaired: {findings}")
+    repair.write(by.session, by.settings, findings)
+    repair.remove(by.session, by.settings, findings)
 
 
 _DIFFERENTIAL: dict[str, Any] = {"max_change_ratio": 1.0}  # of three rows, one is many

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbt_trickle.apply.base import NOT_STORED, Applied, all_equal, as_stored, merge_into, named, net, quoted, with_ctes
+from dbt_trickle.apply.base import (
+    NOT_STORED,
+    Applied,
+    all_equal,
+    as_stored,
+    merge_into,
+    named,
+    net,
+    quoted,
+    told_by,
+    with_ctes,
+)
 from dbt_trickle.apply.shape import Shape, with_row_id
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.context import Delta
@@ -42,7 +53,7 @@ def bag(shape: Shape, rows: Delta, storage: Relation, version: int) -> Applied:
     Which of several like rows goes cannot be said, nor seen.
     """
     names = (*shape.outputs, WEIGHT, ROW_ID)
-    same = all_equal(shape.outputs, "t", "d")
+    same = all_equal(shape, shape.outputs, "t", "d")
     chosen = ", ".join(f"any_value(d.{quote(name)}) AS {quote(name)}" for name in names)
     lost = rows.then(
         named("lost"),
@@ -50,10 +61,10 @@ def bag(shape: Shape, rows: Delta, storage: Relation, version: int) -> Applied:
         f"FROM (SELECT * FROM {quote(rows.name)} WHERE {_W} < 0) AS d\n"
         f"LEFT JOIN {at_version(storage.sql, version)} AS t\n"
         f"ON {' AND '.join([f't.{quote(ROW_ID)} = d.{quote(ROW_ID)}', *same])}\n"
-        f"GROUP BY {quoted((ROW_ID, *shape.outputs), 'd.')}",
+        f"GROUP BY {told_by(shape, (ROW_ID, *shape.outputs), 'd.')}",
     )
     source = lost.then(named("copies_now"), _copies(shape, rows.name, lost.name))
-    on = [f"t.{quote(ROW_ID)} = s.{_MATCH}", *all_equal(shape.outputs, "t", "s")]
+    on = [f"t.{quote(ROW_ID)} = s.{_MATCH}", *all_equal(shape, shape.outputs, "t", "s")]
     come = f"WHEN NOT MATCHED AND s.{_KIND} = 'come'"
     insert = f"INSERT ({quoted(shape.stored)}) VALUES ({quoted(shape.stored, 's.')})"
     sql = merge_into(storage, source, on, ["WHEN MATCHED THEN DELETE", f"{come} THEN {insert}"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbt_trickle.apply.shape import Shape
+from dbt_trickle.apply.shape import Shape, entries_of
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.capture.types import Incomparable, comparison
 from dbt_trickle.catalog.state import Column
@@ -52,8 +52,6 @@ def incomparable(columns: Sequence[Column]) -> str | None:
         found = comparison(column.name, column.type)
         if isinstance(found, Incomparable):
             return found.reason
-        if found.keys[0].startswith("map_entries("):
-            return f"column {column.name} of type {column.type} holds a map, by which rows are not compared"
         if "COLLATE" in found.keys[0]:
             return f"column {column.name} has a collation, under which different values are equal"
     return None
@@ -65,11 +63,9 @@ def net(shape: Shape, delta: Delta, role: str = "net") -> Delta:
     Contents are what `<=>` takes for equal, 0.0 and -0.0 as well: that is how their stored copies are found, and two
     rows of a delta must not find the same ones.
     """
-    items = [
-        f"any_value({quote(item.name)}) AS {quote(column.stored)}"
-        for item, column in zip(shape.tree.items, shape.columns, strict=True)
-    ]
-    keys = [quote(item.name) for item in shape.tree.items]
+    pairs = list(zip(shape.tree.items, shape.columns, strict=True))
+    items = [f"any_value({quote(item.name)}) AS {quote(column.stored)}" for item, column in pairs]
+    keys = [entries_of(column.type, quote(item.name)) for item, column in pairs]
     total = f"SUM({quote(WEIGHT)})"
     rows = (
         f"SELECT {', '.join(items)}, {total} AS {quote(_TOTAL)}\nFROM {quote(delta.name)}\n"
@@ -105,5 +101,9 @@ def merge_into(storage: Relation, source: Delta, on: Sequence[str], clauses: Seq
     return "\n".join([f"MERGE INTO {storage.sql} AS t", using, f"ON {' AND '.join(on)}", *clauses])
 
 
-def all_equal(names: Sequence[str], left: str, right: str) -> list[str]:
-    return [f"{left}.{quote(name)} <=> {right}.{quote(name)}" for name in names]
+def all_equal(shape: Shape, names: Sequence[str], left: str, right: str) -> list[str]:
+    return [f"{shape.told_by(name, f'{left}.')} <=> {shape.told_by(name, f'{right}.')}" for name in names]
+
+
+def told_by(shape: Shape, names: Sequence[str], of: str = "") -> str:
+    return ", ".join(shape.told_by(name, of) for name in names)

@@ -47,7 +47,10 @@ def lines(shape: Shape) -> tuple[Line, ...]:
 def identity(shape: Shape) -> str:
     if shape.identity.key is None:
         return shape.identity.why
-    names = ", ".join(shape.columns[position].name for position in shape.identity.key)
+    visible = len(shape.shown)
+    names = ", ".join(
+        shape.columns[position].name + (", not shown" if position >= visible else "") for position in shape.identity.key
+    )
     return f"{names} ({shape.identity.why})" if names else "there is one row"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt_trickle.apply.bag import exploded
-from dbt_trickle.apply.base import GONE, NOT_STORED, WAS, Applied, Few, all_equal, named, quoted, with_ctes
+from dbt_trickle.apply.base import GONE, NOT_STORED, WAS, Applied, Few, all_equal, named, quoted, told_by, with_ctes
 from dbt_trickle.apply.shape import SAME_KEY, Shape, output
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.aggregate import state
@@ -60,7 +60,7 @@ def keyed(shape: Shape, source: Delta, storage: Relation, version: int) -> Few:
     """`source`: a row per touched key, as it is now or gone, and whether it was there."""
     s, was, gone = f"s.{_ID}", f"s.{quote(WAS)}", f"s.{quote(GONE)}"
     values = ", ".join(f"IF({s} IS NULL, t.{quote(n)}, s.{quote(n)}) AS {quote(n)}" for n in shape.stored)
-    same = " AND ".join([f"t.{_ID} = {s}", *all_equal(shape.key, "t", "s")])
+    same = " AND ".join([f"t.{_ID} = {s}", *all_equal(shape, shape.key, "t", "s")])
     stays = (
         f"CASE WHEN {s} IS NULL THEN true\n"
         f"WHEN {was} AND t.{_ID} IS NULL THEN CAST(raise_error({literal(NOT_STORED)}) AS BOOLEAN)\n"
@@ -84,7 +84,7 @@ def bag(shape: Shape, source: Delta, storage: Relation, version: int) -> Few:
     rows = (
         f"SELECT {quoted(shape.stored)}\nFROM (\nSELECT {contents}, {_ID}, {left} AS {copies}\nFROM (\n"
         f"{stored}\nUNION ALL\nSELECT {columns}, {_ID}, {quote(WEIGHT)} FROM {quote(VIEW)}\n)\n"
-        f"GROUP BY {columns}, {_ID}\n)\n{exploded(copies)}"
+        f"GROUP BY {told_by(shape, shape.outputs)}, {_ID}\n)\n{exploded(copies)}"
     )
     counts = f"greatest({quote(WEIGHT)}, 0)", f"greatest(-{quote(WEIGHT)}, 0)"
     how = "few rows replaced by what they hold"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt_trickle.apply.base import GONE, WAS, named, net, quoted
+from dbt_trickle.apply.base import GONE, WAS, named, net, quoted, told_by
 from dbt_trickle.apply.shape import SAME_KEY, Shape, with_row_id
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.context import Delta
@@ -21,7 +21,7 @@ def keyed(shape: Shape, delta: Delta) -> Delta:
     per_key = (
         f"SELECT any_value({row}) FILTER (WHERE {weight} > 0) AS {quote(_NOW)}, any_value({row}) AS {quote(_ANY)},\n"
         f"{gone} AS {quote(GONE)}, {went} > 0 AS {quote(WAS)}\n"
-        f"FROM {quote(netted.name)}\nGROUP BY {quoted(shape.key)}"
+        f"FROM {quote(netted.name)}\nGROUP BY {told_by(shape, shape.key)}"
     )
     values = ", ".join(
         f"{quote(_ANY if name in shape.key else _NOW)}.{quote(name)} AS {quote(name)}" for name in shape.outputs

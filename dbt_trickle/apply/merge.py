@@ -15,11 +15,11 @@ def merge(shape: Shape, source: Delta, storage: Relation, *, expected: bool) -> 
     Rows that are as they were are not written: who reads the changes of this one would see them change.
     """
     row_id, gone, was = quote(ROW_ID), f"s.{quote(GONE)}", f"s.{quote(WAS)}"
-    on = [f"t.{row_id} = s.{row_id}", *all_equal(shape.key, "t", "s")]
+    on = [f"t.{row_id} = s.{row_id}", *all_equal(shape, shape.key, "t", "s")]
     clauses = [f"WHEN MATCHED AND {gone} THEN DELETE"]
     others = [name for name in shape.stored if name not in shape.key and name != ROW_ID]
     sets = [f"t.{quote(name)} = s.{quote(name)}" for name in others]
-    differs = [f"NOT ({same})" for same in all_equal(others, "t", "s")]
+    differs = [f"NOT ({same})" for same in all_equal(shape, others, "t", "s")]
     if expected:
         there = f"CASE WHEN {was} THEN s.{row_id} ELSE raise_error({literal(SAME_KEY)}) END"
         sets.append(f"t.{row_id} = {there}")

@@ -17,8 +17,7 @@ from dbt_trickle.errors import TrickleBug
 from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, quote
 from dbt_trickle.tree.algebra import Aggregate, Operator, Window
-from dbt_trickle.tree.identity import shown_at
-from dbt_trickle.tree.values import Expr
+from dbt_trickle.tree.identity import keys_above, shown_at
 
 
 def restated(shape: Shape, keyed: Aggregate | Window, context: Context, storage: Relation, version: int) -> Delta:
@@ -45,9 +44,8 @@ def touched(tree: Operator, keyed: Aggregate | Window, context: Context) -> tupl
 
 
 def shown_keys(shape: Shape, keyed: Aggregate | Window) -> tuple[int, ...]:
-    """Where the output has the keys. Above groups they go by their names."""
-    values = keyed.partition if isinstance(keyed, Window) else tuple(Expr(quote(key.name)) for key in keyed.keys)
-    found = shown_at(shape.tree, values)
+    """Where the output has the keys."""
+    found = shown_at(shape.tree, keys_above(keyed))
     if not found:
         raise TrickleBug("the keys by which rows are restated are not shown")
     return found

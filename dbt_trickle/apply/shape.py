@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.aggregate.state import Stateful, loaded
@@ -13,26 +14,37 @@ from dbt_trickle.names import literal, quote
 from dbt_trickle.tree.algebra import Project, scans
 from dbt_trickle.tree.identity import ROW_ID, Identity, row_id
 from dbt_trickle.tree.printed import printed
+from dbt_trickle.tree.render import state
 
 QUERY = "__pgt_query"
 # What a storage holds, how it is computed (row ids, kept state), and by which checks the query was found to be
 # understood: another release may do it otherwise.
-FORMAT = 2
+FORMAT = 3
 SAME_KEY = "[TRK-311] two rows have the same key"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """`groups`: the aggregate whose state is kept, where all its calls can be brought forward."""
+    """`groups`: the aggregate whose state is kept, where all its calls can be brought forward.
+
+    `unseen`: so many of the columns, at the end, the query does not show.
+    """
 
     tree: Project
     columns: tuple[Column, ...]
     identity: Identity
     groups: Stateful | None
     why: str  # why no state is kept; empty where it is, or where there are no groups
+    unseen: int = 0
 
     @property
     def hidden(self) -> tuple[tuple[str, str], ...]:
+        """All that the public view does not show."""
+        keys = self.columns[len(self.columns) - self.unseen :]
+        return (*((column.stored, column.type) for column in keys), *self._beside)
+
+    @property
+    def _beside(self) -> tuple[tuple[str, str], ...]:
         return ((ROW_ID, "BIGINT"), *(self.groups.hidden if self.groups is not None else ()))
 
     @property
@@ -40,9 +52,22 @@ class Shape:
         return tuple(column.stored for column in self.columns)
 
     @property
+    def shown(self) -> tuple[str, ...]:
+        return self.outputs[: len(self.columns) - self.unseen]
+
+    @property
     def stored(self) -> tuple[str, ...]:
         """All columns of the storage, in order."""
-        return (*self.outputs, *(name for name, _ in self.hidden))
+        return (*self.outputs, *(name for name, _ in self._beside))
+
+    def told_by(self, name: str, of: str = "") -> str:
+        """What two values of a stored column are compared by: of maps Spark only compares the entries."""
+        return entries_of(self._types.get(name, ""), f"{of}{quote(name)}")
+
+    @cached_property
+    def _types(self) -> Mapping[str, str]:
+        """Asked for each column, of which there may be hundreds."""
+        return {column.stored: column.type for column in self.columns}
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -59,43 +84,55 @@ class Shape:
         another type that gives an output of the same one, and what was found out about the query is not true of it.
         """
         fields = [(s.source, s.alias, f.source_name, f.type) for s in scans(self.tree) for f in s.fields]
-        meant = hashlib.sha256(repr((printed(self.tree), fields)).encode()).hexdigest()[:16]
+        query = replace(self.tree, items=self.tree.items[: len(self.tree.items) - self.unseen])
+        meant = hashlib.sha256(repr((printed(query), fields)).encode()).hexdigest()[:16]
         return json.dumps([FORMAT, self.identity.key, self.hidden, meant], separators=(",", ":"))
 
 
+def same_query(mark: str, other: str) -> bool:
+    """Whether what differs is only how it is stored: by another release, or another variable of the project."""
+    return bool(mark and other) and json.loads(mark)[-1] == json.loads(other)[-1]
+
+
+def entries_of(kind: str, value: str) -> str:
+    return f"map_entries({value})" if kind.lower().startswith("map<") else value
+
+
 def output(shape: Shape, rows: str, *, extra: str = "") -> str:
-    """The output's columns under their stored names, and the hidden ones, from rows of the tree below its root."""
+    """All columns under their stored names, from rows of the tree below its root."""
     items = [
         f"{item.value.sql} AS {quote(column.stored)}"
         for item, column in zip(shape.tree.items, shape.columns, strict=True)
     ]
-    hidden = [quote(name) for name, _ in shape.hidden if name != ROW_ID]
-    inner = f"SELECT {', '.join([*items, *hidden, *([extra] if extra else [])])}\nFROM (\n{rows}\n)"
+    kept = [quote(name) for name, _ in shape.groups.hidden] if shape.groups is not None else []
+    inner = f"SELECT {', '.join([*items, *kept, *([extra] if extra else [])])}\nFROM (\n{rows}\n)"
     return with_row_id(shape, inner)
 
 
 def with_row_id(shape: Shape, rows: str) -> str:
-    identified = row_id([quote(name) for name in shape.key])
+    identified = row_id([shape.told_by(name) for name in shape.key])
     return f"SELECT *, {identified} AS {quote(ROW_ID)}\nFROM (\n{rows}\n)"
 
 
 def _of_one_key_each(shape: Shape, rows: str) -> str:
     """A declared key is nobody's promise. If one stood for two rows, a change of one would change both."""
-    keys = [quote(name) for name in shape.key]
+    keys = [shape.told_by(name) for name in shape.key]
     alone = f"count(*) OVER (PARTITION BY {', '.join(keys)}) = 1"
     identified = f"IF({alone}, {row_id(keys)}, CAST(raise_error({literal(SAME_KEY)}) AS BIGINT))"
     return f"SELECT *, {identified} AS {quote(ROW_ID)}\nFROM (\n{rows}\n)"
 
 
 def load(shape: Shape, query: str, at: Mapping[str, str]) -> str:
-    """All stored columns, in order: from the user's own text, but where a group's state is to be kept with it.
+    """All stored columns, in order: from the user's own text, unless more is stored than it shows.
 
     Then the rows come from the tree, of which Spark's plan was found to be the same as the text's.
     """
-    if shape.groups is None:
+    if shape.groups is not None:
+        found = output(shape, loaded(shape.groups, at))
+    elif shape.unseen:
+        found = output(shape, state(shape.tree.child, at))
+    else:
         names = ", ".join(map(quote, shape.outputs))
         rows = f"SELECT * FROM (\n{query}\n) AS {quote(QUERY)} ({names})"
         found = _of_one_key_each(shape, rows) if shape.identity.is_declared else with_row_id(shape, rows)
-    else:
-        found = output(shape, loaded(shape.groups, at))
     return f"SELECT {', '.join(map(quote, shape.stored))}\nFROM (\n{found}\n)"

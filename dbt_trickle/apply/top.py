@@ -6,8 +6,10 @@ stored before; or all rows there are were stored. Otherwise the first rows have 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dbt_trickle.apply.bag import exploded
-from dbt_trickle.apply.base import as_named, named, net, quoted
+from dbt_trickle.apply.base import as_named, named, net, quoted, told_by
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta import rules
@@ -28,21 +30,32 @@ def top_of(tree: Project) -> TopK | None:
     return tree.child if isinstance(tree.child, TopK) else None
 
 
+def first_rows(shape: Shape | None) -> Mapping[str, int | str | None]:
+    """What the catalog says of it."""
+    top = top_of(shape.tree) if shape is not None else None
+    if shape is None or top is None:
+        return {"topk_limit": None, "topk_order_by": None}
+    called = {i.value.sql: c.name for i, c in zip(shape.tree.items, shape.columns, strict=True)}
+    order = ", ".join(f"{called[quote(key.column)]}{key.direction}" for key in top.keys)
+    return {"topk_limit": top.limit, "topk_order_by": order}
+
+
 def restated(shape: Shape, top: TopK, context: Context, storage: Relation, version: int) -> Delta:
     """The first rows as they are now, less those that are stored. Of rows that are equal those stay that are stored."""
     below = Project(top.child, shape.tree.items)
     netted = net(shape, rules.delta(below, context), "of_all")
-    columns = quoted(shape.outputs)
+    columns, content = quoted(shape.outputs), told_by(shape, shape.outputs)
     stored = netted.then(named("stored"), f"SELECT {columns}\nFROM {at_version(storage.sql, version)}")
     both = (
         f"SELECT {columns}, CAST(1 AS BIGINT) AS {_W}, 1 AS {_STORED}\nFROM {quote(stored.name)}\nUNION ALL\n"
         f"SELECT {columns}, {_W}, 0\nFROM {quote(netted.name)}"
     )
+    any_of_each = ", ".join(f"any_value({quote(name)}) AS {quote(name)}" for name in shape.outputs)
     # By their contents; of one content not more copies are of interest than rows are shown.
     contents = stored.then(
         named("contents"),
-        f"SELECT {columns}, least(SUM({_W}), {top.limit}) AS {_COPIES}, max({_STORED}) = 0 AS {_CAME}\n"
-        f"FROM (\n{both}\n)\nGROUP BY {columns}\nHAVING SUM({_W}) > 0",
+        f"SELECT {any_of_each}, least(SUM({_W}), {top.limit}) AS {_COPIES}, max({_STORED}) = 0 AS {_CAME}\n"
+        f"FROM (\n{both}\n)\nGROUP BY {content}\nHAVING SUM({_W}) > 0",
     )
     rows = (
         f"SELECT {columns}, true AS {_NEW}, {_CAME}\nFROM {quote(contents.name)}\n"
@@ -52,7 +65,7 @@ def restated(shape: Shape, top: TopK, context: Context, storage: Relation, versi
     ranked = (
         f"SELECT *, rank() OVER (ORDER BY {order}) AS {_RANK},\n"
         # By all columns in the end: a statement may work this out twice, and has to find the same rows.
-        f"row_number() OVER (PARTITION BY {_NEW} ORDER BY {order}, {_CAME}, {columns}) AS {_AT}\nFROM (\n{rows}\n)"
+        f"row_number() OVER (PARTITION BY {_NEW} ORDER BY {order}, {_CAME}, {content}) AS {_AT}\nFROM (\n{rows}\n)"
     )
     lasting = (
         f"SELECT *, max(CASE WHEN NOT {_NEW} THEN {_RANK} END) OVER () AS {_LAST},\n"

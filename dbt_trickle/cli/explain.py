@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
-from datetime import datetime, timezone
 
 import click
 
 from dbt_trickle.cli import lookup
 from dbt_trickle.cli.main import Place, common
+from dbt_trickle.run.clock import now
 from dbt_trickle.run.explain import Explained, explained
 from dbt_trickle.run.invocation import Invocation
 
@@ -23,7 +23,7 @@ def command(place: Place, model: str, sql: bool) -> None:
     """Says how MODEL is maintained, operator by operator, and what the next run would do. Changes nothing."""
     project = place.project()
     request = project.request(lookup.chosen([(known, known.unique_id) for known in project.models()], model))
-    run = Invocation(str(uuid.uuid4()), project.settings, _now)
+    run = Invocation(str(uuid.uuid4()), project.settings, now)
     with project.connect() as session:
         found = explained(request, session, run)
     if place.output == "json":
@@ -54,7 +54,3 @@ def _told(found: Explained) -> Iterator[str]:
         yield f"source      {source.relation}: {what}{how}"
     for line in found.operators:
         yield f"{'  ' * line.depth}{line.operator}  " + click.style(f"[{line.strategy}]", dim=True)
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

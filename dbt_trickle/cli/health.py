@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from datetime import datetime, timezone
 
 import click
 
 from dbt_trickle.capture.lag import CRITICAL
 from dbt_trickle.cli import output
 from dbt_trickle.cli.main import Place, common
-from dbt_trickle.run import capture_health, stale
+from dbt_trickle.run import capture_health, clock, stale
 from dbt_trickle.run.repair import read_catalog
 
 
@@ -20,7 +19,7 @@ from dbt_trickle.run.repair import read_catalog
 def command(place: Place) -> None:
     """Shows the sources: capture, lag, and whether the slowest reader's version can still be read."""
     project = place.project()
-    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    now = clock.now()
     with project.connect() as session:
         catalog = read_catalog(session, project.settings)
         found = capture_health.look(session, project.settings, catalog, now)

@@ -69,6 +69,7 @@ class Commands(click.Group):
         "doctor",
         "drop",
         "explain",
+        "graph",
         "health",
         "history",
         "plan",

@@ -6,7 +6,6 @@ import json
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any
 
 import click
@@ -14,6 +13,7 @@ import click
 from dbt_trickle.cli import output
 from dbt_trickle.cli.main import Place, common
 from dbt_trickle.errors import CommandError
+from dbt_trickle.run.clock import now
 from dbt_trickle.run.foresee import FAILS, Asked, Foreseen, foreseen
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import is_named
@@ -33,7 +33,7 @@ def command(place: Place, select: Sequence[str], exclude: Sequence[str], fail_on
     project = place.project()
     chosen = project.requests(select, exclude)
     asked = [Asked(request, model.reads, is_named(model.unique_id, select)) for model, request in chosen]
-    run = Invocation(str(uuid.uuid4()), project.settings, _now)
+    run = Invocation(str(uuid.uuid4()), project.settings, now)
     with project.connect() as session:
         found = foreseen(asked, session, run)
     if place.output == "json":
@@ -71,7 +71,3 @@ def _row(found: Foreseen) -> Mapping[str, Any]:
         "seconds": None if found.predicted_ms is None else f"{found.predicted_ms / 1000:.1f}",
         "reason": found.reason,
     }
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timezone
 
 import click
 
@@ -12,7 +11,7 @@ from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.cli import lookup
 from dbt_trickle.cli.main import Place
 from dbt_trickle.errors import EnvironmentProblem
-from dbt_trickle.run import suspend
+from dbt_trickle.run import clock, suspend
 from dbt_trickle.run.repair import read_catalog
 
 _OTHER = {"suspend": "active", "resume": "suspended"}
@@ -23,7 +22,7 @@ def change(
 ) -> None:
     project = place.project(writes=True)
     configured = _configured(project)
-    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    now = clock.now()
     with project.connect() as session:
         catalog = read_catalog(session, project.settings)
         tables = list(catalog.stream_tables.values())

@@ -73,11 +73,7 @@ def _(tree: SemiJoin, context: Context, name: str, order: tuple[str, ...]) -> De
     left, right = _sides((tree.left, tree.right), context, name, order)
     ctes, terms = [*left.ctes, *right.ctes], []
     if left.changes is not None:
-        near = _near(right, right.new, left.changes.name, tree.condition.sql, left.small)
-        terms.append(
-            f"SELECT {left.columns}, {W}\nFROM {quote(left.changes.name)} AS {CHANGED}\n"
-            f"{_kept(tree.anti)} (\n{near}\n) AS {OTHER} ON {tree.condition.sql}"
-        )
+        terms.append(_matched(left, left.changes.name, right, tree.condition.sql, tree.anti))
     if right.changes is not None:
         ctes += _turned(f"{name}_left", left, left.old, right, tree.condition.sql)
         terms.append(f"SELECT {left.columns}, {'-' if tree.anti else ''}{W} AS {W}\nFROM {quote(ctes[-1].name)}")
@@ -89,12 +85,9 @@ def _(tree: Mark, context: Context, name: str, order: tuple[str, ...]) -> Delta:
     left, right = _sides((tree.child, tree.query), context, name, order)
     ctes, terms = [*left.ctes, *right.ctes], []
     if left.changes is not None:
-        near = _near(right, right.new, left.changes.name, tree.condition.sql, left.small)
-        beside = f"(\n{near}\n) AS {OTHER} ON {tree.condition.sql}"
         terms += [
-            f"SELECT {left.columns}, {truth} AS {quote(tree.name)}, {W}\n"
-            f"FROM {quote(left.changes.name)} AS {CHANGED}\n{_kept(not known)} {beside}"
-            for truth, known in (("true", True), ("false", False))
+            _matched(left, left.changes.name, right, tree.condition.sql, anti, f", {truth} AS {quote(tree.name)}")
+            for truth, anti in (("true", False), ("false", True))
         ]
     if right.changes is not None:
         ctes += _turned(f"{name}_left", left, left.old, right, tree.condition.sql)
@@ -135,6 +128,15 @@ def _pairs(tree: InnerJoin | OuterJoin, left: _Side, right: _Side, kinds: tuple[
             f"{kind if on else 'CROSS'} JOIN (\n{at}\n) AS {OTHER}{on}"
         )
     return terms
+
+
+def _matched(left: _Side, changes: str, right: _Side, condition: str, anti: bool, shown: str = "") -> str:
+    """Of the changed left rows those that have a match as the right is now, or (anti) have none."""
+    near = _near(right, right.new, changes, condition, left.small)
+    return (
+        f"SELECT {left.columns}{shown}, {W}\nFROM {quote(changes)} AS {CHANGED}\n"
+        f"{_kept(anti)} (\n{near}\n) AS {OTHER} ON {condition}"
+    )
 
 
 def _near(side: _Side, rows: str, changed: str, condition: str, small: bool) -> str:

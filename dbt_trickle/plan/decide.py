@@ -33,7 +33,7 @@ class Decision:
     action: str  # NO_DATA, FULL, DIFFERENTIAL, REINITIALIZE, ALTER or SKIP
     reason: str
     work: Work
-    initiated_by: str = "DBT"
+    is_first: bool = False  # nothing was loaded before
     choice: Choice | None = None  # where it was full or differential by what either costs
     # Rows of each source that moved; none where its history does not tell. Where it was asked.
     changed: Mapping[str, int | None] = field(default_factory=dict)
@@ -75,7 +75,7 @@ def decide(facts: Facts) -> Decision:
     if suspended_by_user(state, config):
         return Decision("SKIP", SUSPENDED_BY_USER, Work.NOTHING)
     if state is None or not populated:
-        return Decision("FULL", _first_load(facts), Work.LOAD, "INITIAL")
+        return Decision("FULL", _first_load(facts), Work.LOAD, is_first=True)
     changed = _changed(facts, state)
     if changed and not facts.deploys:
         # To alter it back would undo what somebody has just deployed, at the cost of two loads.

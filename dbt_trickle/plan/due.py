@@ -61,6 +61,15 @@ def is_due(schedule: str, last: str, now: str) -> bool:
     return came > _moment(last)
 
 
+def deadline(schedule: str | None, data_timestamp: str | None) -> str | None:
+    """When data of that moment is older than its schedule wants it."""
+    if schedule is None or schedule == DOWNSTREAM or data_timestamp is None:
+        return None
+    last, seconds = _moment(data_timestamp), schedule_seconds(schedule)
+    next_one = last + timedelta(seconds=seconds) if seconds is not None else croniter(schedule, last).get_next(datetime)
+    return str(next_one.isoformat(timespec="milliseconds"))
+
+
 def ticks_of(seconds: int) -> int:
     tick = SHORTEST
     while tick * 2 <= seconds:

@@ -107,10 +107,8 @@ def overwrite(
     target: Target, query: str, marker: Marker, config: StreamTableConfig, stored: Sequence[tuple[str, str]]
 ) -> tuple[Step, ...]:
     commit = Commit(delta.overwrite(target.storage, query, stored), target.storage, marker)
-    if not config.liquid_clustered_by:
-        return (commit,)
     # The overwrite takes the clustering away (docs/decisions.md).
-    return commit, Statement(delta.cluster_by(target.storage, _clusters(target, config)))
+    return commit, *_clustered(target, config)
 
 
 def bring_in(target: Target, applied: Applied, marker: Marker) -> tuple[Step, ...]:
@@ -156,14 +154,13 @@ def _unset(target: Target) -> tuple[Statement, ...]:
     return (Statement(f"ALTER VIEW {target.public.sql} UNSET TBLPROPERTIES IF EXISTS ({keys})"),) if keys else ()
 
 
-def describe(target: Target) -> tuple[Step, ...]:
-    """Changed descriptions of an otherwise unchanged stream table.
+def describe(target: Target, config: StreamTableConfig) -> tuple[Step, ...]:
+    """Changed descriptions of an otherwise unchanged stream table; also all that a run that died did not get to.
 
     A view takes its columns' comments from the storage when it is made: it is made again, in place.
     """
-    if target.is_view:
-        return (*comments(target), *publish(target, "ours"))
-    return comments(target)
+    before = (*_clustered(target, config), *comments(target))
+    return (*before, *publish(target, "ours")) if target.is_view else before
 
 
 def comments(target: Target) -> tuple[Statement, ...]:
@@ -192,6 +189,11 @@ def view_query(columns: Sequence[Column], storage: str) -> str:
         quote(c.stored) if c.stored == c.name else f"{quote(c.stored)} AS {quote(c.name)}" for c in columns
     )
     return f"SELECT {chosen} FROM {storage}"
+
+
+def _clustered(target: Target, config: StreamTableConfig) -> tuple[Step, ...]:
+    clusters = _clusters(target, config)
+    return (Statement(delta.cluster_by(target.storage, clusters)),) if clusters else ()
 
 
 def _clusters(target: Target, config: StreamTableConfig) -> list[str]:

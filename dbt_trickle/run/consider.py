@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dbt_trickle import sql
+from dbt_trickle.apply.shape import same_query
 from dbt_trickle.catalog import events
 from dbt_trickle.catalog.state import Column, Refresh, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
@@ -69,7 +70,8 @@ def _by_what_changed(
         decision = instead(config, Decision("FULL", f"{decision.reason}; {understood.reason}", Work.OVERWRITE))
     if before is not None and understood.mark != before.engine.get("mark", ""):
         anew = Decision("REINITIALIZE", f"{decision.reason}; {_why_anew(before, understood)}", Work.LOAD)
-        by_mode = understood.shape is None or not before.engine.get("mark")
+        was = before.engine.get("mark", "")
+        by_mode = understood.shape is None or not was or same_query(was, understood.mark)
         return (anew if by_mode else _redefined(here, anew)), None
     if decision.work is not Work.DELTA or understood.shape is None:
         return decision, None

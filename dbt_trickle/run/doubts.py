@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dbt_trickle.apply.base import incomparable
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.aggregate.functions import same_again
+from dbt_trickle.delta.touched import keys_of as keys_within
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
 from dbt_trickle.run.columns import described
@@ -28,6 +29,7 @@ from dbt_trickle.tree.algebra import (
     scans,
     walk,
 )
+from dbt_trickle.tree.printed import printed
 from dbt_trickle.tree.render import state
 from dbt_trickle.tree.values import Call, Expr, Over, Predicate
 
@@ -54,7 +56,7 @@ def doubt(session: Session, tree: Operator, top: Operator | None, at: Mapping[st
             if "COLLATE" in field.type.upper():
                 return f"column {field.source_name} has a collation, under which different values are equal"
     for each in walk(tree):
-        if each is not top and (found := _of(session, each, at)):
+        if found := _of_keys(session, each, at) or ("" if each is top else _of(session, each, at)):
             return found
     return ""
 
@@ -76,7 +78,7 @@ def _of(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
         case Lookup():
             kind = dict(described(session, state(tree, at)))[tree.name]
             unlike = incomparable([Column(tree.name, kind, tree.name)])
-            return unlike or _told_again(session, tree.calls, tree.query, at)
+            return unlike or _of_maps(tree.name, kind) or _told_again(session, tree.calls, tree.query, at)
         case SemiJoin():
             return _in(session, tree.left, tree.right, tree.predicate, at)
         case Mark():
@@ -90,12 +92,31 @@ def _of(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
             raise TrickleBug(f"{type(tree).__name__} was not looked at for doubts")
 
 
+def _of_keys(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
+    """Touched groups and partitions are found by their keys, which have to be compared."""
+    if not isinstance(tree, (Aggregate, Window)) or not _may_have_maps(tree):
+        return ""
+    keys = keys_within(tree)
+    kinds = types_of(session, keys, tree.child, at)
+    return next((found for key, kind in zip(keys, kinds, strict=True) if (found := _of_maps(key.sql, kind))), "")
+
+
+def _may_have_maps(tree: Operator) -> bool:
+    """A map is a source's, or its type or a function that makes one is named: most queries need not be asked about."""
+    return "map" in printed(tree).lower() or any("map<" in f.type.lower() for scan in scans(tree) for f in scan.fields)
+
+
 def _told_again(session: Session, calls: Sequence[Call | Over], over: Operator, at: Mapping[str, str]) -> str:
     kinds = types_of(session, [call.argument for call in calls], over, at)
     for call, kind in zip(calls, kinds, strict=True):
         if not same_again(call.function, kind) or (isinstance(call, Over) and call.by_position):
             return f"{call.value.sql} of a subquery may come out differently a second time"
     return ""
+
+
+def _of_maps(what: str, kind: str | None) -> str:
+    """Of maps Spark does not say whether they are equal."""
+    return f"column {what} of type {kind} holds a map, by which rows are not compared" if "map<" in (kind or "") else ""
 
 
 def _in(session: Session, left: Operator, right: Operator, predicate: Predicate | None, at: Mapping[str, str]) -> str:

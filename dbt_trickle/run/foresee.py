@@ -20,7 +20,7 @@ from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 
 FAILS = "ERROR"
-_STAYS = ("NO_DATA", "SKIP", FAILS)
+_STAYS = ("NO_DATA", "SKIP")
 # Its storage is another one afterwards: what reads it starts anew.
 _LOADS = ("ALTER", "REINITIALIZE")
 
@@ -58,17 +58,16 @@ def foreseen(asked: Sequence[Asked], session: Session, run: Invocation) -> list[
     run.heed_schedules([each.scheduled for each in asked])
     found: dict[str, Foreseen] = {}
     for each in asked:
-        failing = [found[name] for name in sorted(each.reads & found.keys()) if found[name].action == FAILS]
-        if failing:
-            told = f"{_names(failing)[0]} fails before it, so that it is not run"
-            found[each.request.unique_id] = Foreseen(each.request.name, FAILS, told, {}, None, _names(failing))
-            continue
-        moving = [found[name] for name in sorted(each.reads & found.keys()) if found[name].action not in _STAYS]
-        found[each.request.unique_id] = _of(each.request, moving, session, run)
+        upstream = [found[name] for name in sorted(each.reads & found.keys())]
+        found[each.request.unique_id] = _of(each.request, upstream, session, run)
     return list(found.values())
 
 
-def _of(request: Request, moving: Sequence[Foreseen], session: Session, run: Invocation) -> Foreseen:
+def _of(request: Request, upstream: Sequence[Foreseen], session: Session, run: Invocation) -> Foreseen:
+    if failing := [each for each in upstream if each.action == FAILS]:
+        told = f"{failing[0].relation} fails before it, so that it is not run"
+        return Foreseen(request.name, FAILS, told, {}, None, _names(failing))
+    moving = [each for each in upstream if each.action not in _STAYS]
     row = Refresh("", request.pgt_id, run.invocation_id, run.clock(), action="", status="RUNNING")
     before = run.state(request.pgt_id)
     try:

@@ -33,6 +33,7 @@ class Invocation:
     tell: Callable[[Event], None] = lambda _: None  # dbt's log, in which an event stands once, when it happens
     wait: Callable[[float], bool] = lambda _: True  # so many seconds; false when the run is to end meanwhile
     warn: Callable[[str], None] = lambda _: None  # of what concerns no stream table's refresh
+    initiated_by: str = "DBT"
     sources: Sources = field(init=False)
     _guard: threading.RLock = field(default_factory=threading.RLock, init=False)
     _catalog: store.Catalog | None = field(default=None, init=False)
@@ -91,6 +92,11 @@ class Invocation:
 
     # --- the protocol --------------------------------------------------------------------------
 
+    @property
+    def is_open(self) -> bool:
+        with self._guard:
+            return bool(self._opened)
+
     def open(self, session: Session, planned: Sequence[Planned]) -> None:
         """Before the first commit: the catalog exists, doubts are settled, and the append says who runs."""
         with self._guard:
@@ -106,7 +112,15 @@ class Invocation:
             self.heed_schedules([plan.scheduled for plan in planned])
             self._listed = guard.list_commits(session, [state for state in known if state is not None])
             opened = {
-                plan.pgt_id: Refresh(plan.refresh_id, plan.pgt_id, self.invocation_id, now, action="", status="RUNNING")
+                plan.pgt_id: Refresh(
+                    plan.refresh_id,
+                    plan.pgt_id,
+                    self.invocation_id,
+                    now,
+                    action="",
+                    status="RUNNING",
+                    initiated_by=self.initiated_by,
+                )
                 for plan in planned
             }
             names = {plan.pgt_id: plan.public for plan in planned}

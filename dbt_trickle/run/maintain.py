@@ -20,8 +20,8 @@ from dbt_trickle.catalog import compaction, store, tables
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleError, WarehouseError
-from dbt_trickle.names import Relation, setting
-from dbt_trickle.run.session import Session, is_conflict, passes
+from dbt_trickle.names import Relation
+from dbt_trickle.run.session import Session, is_conflict, own_settings, passes
 
 EVERY = 100
 JOURNAL = "journal"
@@ -137,14 +137,9 @@ def _is_held(session: Session, run: Ended, state: StreamTable) -> bool:
 
 def _tidy(session: Session, statement: str) -> None:
     """With the session's settings as they were afterwards, whatever happens: they may be somebody else's."""
-    before = {key: str(session.query(f"SET {key}")[0]["value"]) for key in SETTINGS}
-    try:
-        for key, value in SETTINGS.items():
-            session.execute(setting(key, str(value)))
+    with own_settings(session) as use:
+        use({key: str(value) for key, value in SETTINGS.items()})
         session.execute(statement)
-    finally:
-        for key, was in before.items():
-            session.execute(f"RESET {key}" if was == "<undefined>" else setting(key, was))
 
 
 def _tell(run: Ended, task: Task, problem: TrickleError) -> None:

@@ -8,6 +8,7 @@ from dbt_trickle.catalog import events
 from dbt_trickle.catalog.state import ACTIVE, ERROR, SUSPENDED, Dependency, StreamTable
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.formats.base import Commit, Marker
+from dbt_trickle.plan import due
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUPERSEDED, SUSPENDED_BY_USER, Decision
 from dbt_trickle.run import recover, retire, retry, work
 from dbt_trickle.run.announced import Outcome
@@ -56,6 +57,7 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
             status="SKIPPED" if decision.action == "SKIP" else "COMPLETED",
             batch=before.batch if before else None,
             data_timestamp=state.data_timestamp if state else None,
+            freshness_deadline=due.deadline(state.schedule, state.data_timestamp) if state else None,
             frontier_from=before.frontier if before else {},
             frontier_to=state.frontier if state else {},
             end_time=here.run.clock(),
@@ -81,14 +83,16 @@ def committed(
     """This run's own commit, found after a failure: the storage says of it what the answer would have said."""
     inserted, deleted = recover.moved_rows(commit, marker)
     loaded = before is not None and before.is_populated
+    row = run.running(state.pgt_id)
     row = replace(
-        run.running(state.pgt_id),
+        row,
         action=marker.action,
         reason=marker.reason,
         status="COMPLETED",
-        initiated_by="DBT" if loaded else "INITIAL",
+        initiated_by=row.initiated_by if loaded else "INITIAL",
         batch=marker.batch,
         data_timestamp=marker.data_timestamp,
+        freshness_deadline=due.deadline(state.schedule, marker.data_timestamp),
         rows_inserted=inserted,
         rows_deleted=deleted,
         delta_rows=inserted + deleted,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from dbt_trickle import names
 from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.shape import load
+from dbt_trickle.apply.top import first_rows
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.formats import delta
@@ -133,6 +134,7 @@ def _marker(
         definition={
             **here.request.definition(columns, here.pinned.unversioned, here.pinned.functions),
             "engine": understood.remembered(),
+            **first_rows(understood.shape),
             "views": here.pinned.view_texts,
             "meaning": dict(meaning_of(here.request, here.session, here.run)),
         },

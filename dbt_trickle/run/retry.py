@@ -66,14 +66,7 @@ def despite_others(session: Session, statement: str, who: str, wait: Callable[[f
     """IF NOT EXISTS looks and then creates: of two processes at once one may fail in between, and again until what
     the other one creates is there.
     """
-    for failures in count(1):
-        try:
-            return session.execute(statement)
-        except WarehouseError as problem:
-            seconds = pause(problem, failures, who) if is_conflict(problem) else None
-            if seconds is None or not wait(seconds):
-                raise
-    raise TrickleBug("counting came to an end")
+    _until_done(lambda: session.execute(statement), CONFLICT, who, wait)
 
 
 @dataclass(frozen=True)
@@ -88,17 +81,19 @@ class Patient:
     wait: Callable[[float], bool]
 
     def execute(self, sql: str) -> None:
-        self._until_done(lambda: self.inner.execute(sql))
+        _until_done(lambda: self.inner.execute(sql), AWAY, self.who, self.wait)
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        return self._until_done(lambda: self.inner.query(sql))
+        return _until_done(lambda: self.inner.query(sql), AWAY, self.who, self.wait)
 
-    def _until_done(self, statement: Callable[[], T]) -> T:
-        for failures in count(1):
-            try:
-                return statement()
-            except WarehouseError as problem:
-                seconds = pause(problem, failures, self.who) if _kind(problem) is AWAY else None
-                if seconds is None or not self.wait(seconds):
-                    raise
-        raise TrickleBug("counting came to an end")
+
+def _until_done(statement: Callable[[], T], kind: Backoff, who: str, wait: Callable[[float], bool]) -> T:
+    """As often as failures of this kind are worth it; others are told at once."""
+    for failures in count(1):
+        try:
+            return statement()
+        except WarehouseError as problem:
+            seconds = pause(problem, failures, who) if _kind(problem) is kind else None
+            if seconds is None or not wait(seconds):
+                raise
+    raise TrickleBug("counting came to an end")

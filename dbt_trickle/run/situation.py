@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from time import perf_counter
 
 from dbt_trickle import sql
 from dbt_trickle.catalog.state import Refresh, StreamTable, Unversioned
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.plan.decide import Facts
+from dbt_trickle.run import clock
 from dbt_trickle.run.captures import Captures
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import PinnedQuery
@@ -23,7 +23,7 @@ class Phases:
     """Milliseconds per phase of a refresh."""
 
     spent: dict[str, int] = field(default_factory=dict)
-    started: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="milliseconds"))
+    started: str = field(default_factory=clock.now)
     _last: float = field(default_factory=lambda: perf_counter())
 
     def lap(self, phase: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt_trickle.apply.base import incomparable
-from dbt_trickle.apply.shape import Shape
+from dbt_trickle.apply.shape import FORMAT, Shape
 from dbt_trickle.capture.types import Incomparable, comparison
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.aggregate.state import Typed, stateful
@@ -20,14 +20,16 @@ from dbt_trickle.masking import masked
 from dbt_trickle.names import placeholder
 from dbt_trickle.run.columns import described, positions
 from dbt_trickle.run.doubts import doubt, types_of
-from dbt_trickle.run.session import Session, own_settings, passes
+from dbt_trickle.run.plans import plans_differ
+from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.sql.text import origin, without_terminator
 from dbt_trickle.sql.verbatim import without_order
 from dbt_trickle.tree import guard
-from dbt_trickle.tree.algebra import Aggregate, Operator, scans
+from dbt_trickle.tree.algebra import Aggregate, Operator, Project, scans
 from dbt_trickle.tree.build import Built, Schema, Unsupported, build
-from dbt_trickle.tree.identity import grouped, identity, partitioned
+from dbt_trickle.tree.identity import grouped, identity, partitioned, with_keys
+from dbt_trickle.tree.leeway import NO_LEEWAY, Leeway, leeway
 from dbt_trickle.tree.render import state
 
 
@@ -39,6 +41,8 @@ class Understood:
     reason: str = ""
     schemas: Mapping[str, tuple[tuple[str, str], ...]] | None = None
     typed: tuple[Typed, ...] = ()
+    keys: tuple[Column, ...] = ()  # that are stored and not shown
+    leeway: Leeway = NO_LEEWAY  # of the query's result, the columns by their names there
     # By what the query means: why it is recomputed, where Spark was asked for that.
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -66,6 +70,8 @@ class Understood:
             "refused": dict(self.refused),
             "schemas": {key: [list(column) for column in columns] for key, columns in (self.schemas or {}).items()},
             "typed": [[each.name, each.argument, each.result] for each in self.typed],
+            "keys": {key.name: key.type for key in self.keys},
+            "leeway": {"columns": dict(self.leeway.columns), "rows": self.leeway.rows},
         }
 
 
@@ -95,32 +101,33 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
     if obstacle := _untold(built.tree):
         return Understood(None, obstacle, schemas)
     at = {key: delta.read_at(version) for key, version in tables.items()}
-    groups = grouped(built.tree)
+    known = _leeway(built, columns)
+    declared = positions("primary_key", here.request.config.primary_key, columns)
+    tree, keys = (built.tree, ()) if declared else _with_keys(session, built.tree, at, remembered)
+    groups, found = grouped(tree), identity(tree, declared)
     typed: tuple[Typed, ...] = ()
-    found = identity(built.tree, positions("primary_key", here.request.config.primary_key, columns))
     kept, why = None, ""
-    if groups is not None and found.by_groups and built.tree.child is groups:
+    if groups is not None and found.by_groups and tree.child is groups:
         typed = _typed(session, groups, at, remembered)
-        result = stateful(groups, typed)
+        result = stateful(groups, typed, fast=here.run.settings.float_aggregates == "fast")
         kept, why = (None, result) if isinstance(result, str) else (result, "")
-    shape = Shape(built.tree, columns, found, kept, why)
+    shape = Shape(tree, (*columns, *keys), found, kept, why, len(keys))
     if remembered.get("mark") != shape.mark:
-        # What cannot be maintained is not planned again on each run; a release that understands more writes
-        # another text.
+        # What cannot be maintained is not planned again on each run, but by a release that finds out otherwise.
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)
         try:
-            top = groups if found.by_groups else partitioned(built.tree)
+            top = groups if found.by_groups else partitioned(tree)
             text = without_order(here.pinned.text) if built.ordered else here.pinned.text
             reason = remembered.get("refused", {}).get(meant) or doubt(session, built.tree, top, at)
-            if not reason and (differs := _plans_differ(session, text, built, at)):
+            if not reason and (differs := plans_differ(session, text, built, at)):
                 reason = masked(f"Spark plans it differently from how it was understood: {differs}")
         except WarehouseError as problem:
             if passes(problem):
                 raise
-            return Understood(None, f"Spark did not plan it: {problem.what}", schemas)
+            return Understood(None, f"Spark did not plan it: {problem.what}", schemas, leeway=known)
         if reason:
-            return Understood(None, reason, schemas, refused={meant: reason})
-    return Understood(shape, "", schemas, typed)
+            return Understood(None, reason, schemas, refused={meant: reason}, leeway=known)
+    return Understood(shape, "", schemas, typed, keys, leeway=known)
 
 
 def _untold(tree: Operator) -> str:
@@ -132,8 +139,15 @@ def _untold(tree: Operator) -> str:
     return ""
 
 
+def _leeway(built: Built, columns: Sequence[Column]) -> Leeway:
+    found = leeway(built.tree)
+    known = dict(found.columns)
+    pairs = zip(built.tree.columns, columns, strict=True)
+    return Leeway(tuple((column.name, known[name]) for name, column in pairs if name in known), found.rows)
+
+
 def _digest(texts: Sequence[str], schemas: Mapping[str, tuple[tuple[str, str], ...]]) -> str:
-    return hashlib.sha256(repr((texts, sorted(schemas.items()))).encode()).hexdigest()
+    return hashlib.sha256(repr((FORMAT, texts, sorted(schemas.items()))).encode()).hexdigest()
 
 
 def _obstacle(here: Situation, columns: tuple[Column, ...]) -> str:
@@ -175,6 +189,25 @@ def _schemas(
     return found
 
 
+def _with_keys(
+    session: Session, root: Project, at: Mapping[str, str], remembered: Mapping[str, Any]
+) -> tuple[Project, tuple[Column, ...]]:
+    """The tree that is maintained, and what it has more columns than the query. What Spark does not plan has none."""
+    tree = with_keys(root)
+    added = tree.items[len(root.items) :]
+    known = remembered.get("keys", {})
+    kinds = [known.get(item.value.sql) for item in added]
+    if None in kinds:
+        try:
+            kinds = types_of(session, [item.value for item in added], tree.child, at)
+        except WarehouseError as problem:
+            if passes(problem):
+                raise
+            return root, ()
+    keys = tuple(Column(item.value.sql, str(kind), item.name) for item, kind in zip(added, kinds, strict=True))
+    return (root, ()) if incomparable(keys) else (tree, keys)
+
+
 def _typed(
     session: Session, groups: Aggregate, at: Mapping[str, str], remembered: Mapping[str, Any]
 ) -> tuple[Typed, ...]:
@@ -184,30 +217,3 @@ def _typed(
     results = dict(described(session, state(groups, at)))
     kinds = types_of(session, [call.argument for call in groups.calls], groups.child, at)
     return tuple(Typed(call.name, kind, results[call.name]) for call, kind in zip(groups.calls, kinds, strict=True))
-
-
-def _plans_differ(session: Session, text: str, built: Built, at: Mapping[str, str]) -> str:
-    """Asked of Spark where a query is new: both texts over the same versions of the sources."""
-    differs = ""
-    with own_settings(session) as use:
-        use(dict(guard.SETTINGS))
-        original = _plan(session, text)
-        for candidate in guard.candidates(built.tree, at):
-            differs = _difference(session, original, candidate)
-            if not differs:
-                break
-    return differs or guard.of_today(original, built.tree) or ""
-
-
-def _difference(session: Session, original: str, candidate: str) -> str:
-    """One that Spark refuses is only not the one that is looked for."""
-    try:
-        return guard.difference(original, _plan(session, candidate)) or ""
-    except WarehouseError as problem:
-        if passes(problem):
-            raise
-        return problem.what
-
-
-def _plan(session: Session, query: str) -> str:
-    return str(next(iter(session.query(f"EXPLAIN EXTENDED {query}")[0].values())))

@@ -1,31 +1,19 @@
-"""Whether a stream table is what it promises: its defining query over its sources at its frontier.
-
-The query that is compared with is the user's own text; only names get versions. Nothing of what refreshes
-use to get there (rewrites, deltas, keys) is in it.
-"""
+"""Whether a stream table is what it promises: its defining query over its sources at its frontier."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from dbt_trickle.catalog.state import Column, StreamTable
+from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.errors import TrickleError, WarehouseError
-from dbt_trickle.formats import delta
-from dbt_trickle.names import Relation, setting
-from dbt_trickle.plan import canonical, compare
-from dbt_trickle.plan.canonical import Type
-from dbt_trickle.plan.steps import view_query
-from dbt_trickle.run import recover
-from dbt_trickle.run.columns import described
+from dbt_trickle.names import Relation
+from dbt_trickle.plan import compare
+from dbt_trickle.run.compared import Comparison, OtherColumns, OtherView, prepare
 from dbt_trickle.run.frozen import Frozen, Unverifiable, unverifiable
-from dbt_trickle.run.session import Session, is_vacuumed, meaning, own_settings, read_old_versions
-
-Use = Callable[[Mapping[str, str]], None]
+from dbt_trickle.run.session import Session, is_vacuumed, own_settings
 
 OK, DIFFERENT, NOT_VERIFIABLE, FAILED = "ok", "DIFFERENT", "not verifiable", "FAILED"
-SAMPLE = 5
-_TYPE_LENGTH = "spark.sql.debug.maxToStringFields"
 
 
 @dataclass(frozen=True)
@@ -48,39 +36,13 @@ class Verdict:
     data_timestamp: str | None = None
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Both sides as queries, and what both have for columns."""
-
-    table: StreamTable
-    has: str
-    should: str
-    columns: tuple[tuple[Column, Type], ...]
-
-    @property
-    def report(self) -> str:
-        return compare.report(self.has, self.should, [(c.name, t) for c, t in self.columns], SAMPLE)
-
-    @property
-    def rows(self) -> str:
-        return compare.differing_rows(self.has, self.should, [(c.stored, t) for c, t in self.columns])
-
-
-class OtherColumns(WarehouseError):
-    """The storage and the query do not even have the same columns."""
-
-
-class OtherView(WarehouseError):
-    """Readers get something else than the storage has."""
-
-
 def verify(session: Session, frozen: Frozen, table: StreamTable) -> Verdict:
     """One line of `trickle verify`: whatever one stream table meets, the others are verified."""
     try:
         # The next one has a definition of its own.
         with own_settings(session) as use:
             found = prepare(session, frozen, table, use)
-            rows = session.query(found.report)
+            return _verdict(session, found)
     except Unverifiable as problem:
         return Verdict(table.public, NOT_VERIFIABLE, problem.reason)
     except (OtherColumns, OtherView) as problem:
@@ -89,90 +51,23 @@ def verify(session: Session, frozen: Frozen, table: StreamTable) -> Verdict:
         if isinstance(problem, WarehouseError) and is_vacuumed(problem):
             return Verdict(table.public, NOT_VERIFIABLE, f"files of a source's version are gone: {problem.what}")
         return Verdict(table.public, FAILED, problem.what)
-    return _verdict(found, rows)
 
 
-def prepare(session: Session, frozen: Frozen, table: StreamTable, use: Use | None) -> Comparison:
-    """What is to be compared. `use`: the session is ours, and may get the definition's settings."""
-    if not table.is_populated:
-        raise unverifiable("it was not loaded yet")
-    current, version = as_stored(session, table)
-    if current.unversioned:
-        raise unverifiable("; ".join(map(str, current.unversioned)))
-    read_old_versions(session)
-    should = frozen.query(current, _settings(session, current, use))
-    has = view_query(current.columns, delta.at_version(current.storage.sql, version))
-    types = _types(session, has), _types(session, should)
-    if types[0] != types[1]:
-        has_, should_ = (", ".join(f"{name} {kind}" for name, kind in side) for side in types)
-        raise OtherColumns(
-            "TRK-305", f"it has the columns ({has_}), its query gives ({should_})", remedy="Run it with --full-refresh."
-        )
-    columns = tuple(
-        (column, canonical.parse(kind)) for column, (_, kind) in zip(current.columns, types[0], strict=True)
-    )
-    for column, kind in columns:
-        if canonical.not_comparable(kind):
-            raise unverifiable(f"Spark cannot compare the column {column.name} of type {column.type}")
-    return Comparison(current, has, should, columns)
-
-
-def as_stored(session: Session, table: StreamTable) -> tuple[StreamTable, int]:
-    """What readers get now, as its storage tells it, and that storage's newest version.
-
-    A refresh may have committed since the catalog was read: its own marker has the frontier then. A NO_DATA
-    run moves the frontier without a commit: of one batch the catalog knows the later one.
-    """
-    storage, text = recover.serving(session, table.public, table.pgt_id)
-    if storage is None:
-        raise WarehouseError(
-            "TRK-307", "what has its name is not this stream table", remedy="`dbt run` puts it there again."
-        )
-    commits = [delta.commit_of(row) for row in session.query(delta.history(storage, recover.HISTORY_DEPTH))]
-    for commit in commits:
-        if commit.marker is None or commit.marker.pgt_id != table.pgt_id:
-            continue
-        if (commit.marker.batch, storage) != (table.batch, table.storage):
-            table = recover.apply_marker(table, storage, commit, commit.marker)
-        if text is not None and not recover.shows(text, table.columns, storage):
-            raise OtherView(
-                "TRK-307",
-                f"its view does not show {storage} as it is: {text}",
-                remedy="Somebody has altered the view. `dbt run` puts it right again.",
-            )
-        return table, commits[0].version
-    raise unverifiable(f"{storage} has no commit of this stream table any more")
-
-
-def _settings(session: Session, table: StreamTable, use: Use | None) -> Mapping[str, str]:
-    """The settings that the definition has its meaning under."""
-    if use is not None:
-        use(table.meaning)
-    current = meaning(session)
-    # Of what was made before settings were recorded nothing is known.
-    for key in sorted({*current, *table.meaning}) if table.meaning else ():
-        made, has = table.meaning.get(key), current.get(key)
-        if (made or "").lower() != (has or "").lower():
-            raise unverifiable(f"it was made with {key}={made}, the session has {has}")
-    return current
-
-
-def _types(session: Session, query: str) -> tuple[tuple[str, str], ...]:
-    """Names and types as Spark tells them, in full: it cuts those of wide structs unless asked not to."""
-    found = described(session, query)
-    if any(canonical.TRUNCATED in kind for _, kind in found):
-        session.execute(setting(_TYPE_LENGTH, "100000"))
-        try:
-            found = described(session, query)
-        finally:
-            session.execute(f"RESET {_TYPE_LENGTH}")
-    return found
-
-
-def _verdict(found: Comparison, rows: Sequence[Mapping[str, object]]) -> Verdict:
-    table = found.table
+def _verdict(session: Session, found: Comparison) -> Verdict:
+    table, certain = found.table, found.certain
+    same = Verdict(table.public, OK, data_timestamp=table.data_timestamp)
+    rows = session.query(found.report)
     if not rows:
-        return Verdict(table.public, OK, data_timestamp=table.data_timestamp)
+        return same
+    if told := _other_rows(found, rows):
+        return replace(same, outcome=NOT_VERIFIABLE, reason=told)
+    if certain is not found:
+        rows = session.query(certain.report)
+        if not rows:
+            names, whys = ", ".join(sorted(found.uncertain)), found.uncertain.values()
+            told = f"but for {names}: {_otherwise(*whys)} other values each time"
+            return replace(same, reason=told)
+        found = certain
     samples: dict[bool, list[Row]] = {True: [], False: []}
     for row in rows:
         values = {c.name: _text(row[f"__pgt_{i}"]) for i, (c, _) in enumerate(found.columns)}
@@ -187,6 +82,28 @@ def _verdict(found: Comparison, rows: Sequence[Mapping[str, object]]) -> Verdict
         surplus_rows=tuple(samples[True]),
         data_timestamp=table.data_timestamp,
     )
+
+
+def differing_rows(session: Session, frozen: Frozen, table: StreamTable) -> str:
+    """The SQL of the rows that differ, for dbt's test; an error where it cannot be told whether they may."""
+    found = prepare(session, frozen, table, None)
+    if found.other_rows and (told := _other_rows(found, session.query(found.report))):
+        raise unverifiable(told)
+    return found.certain.rows
+
+
+def _other_rows(found: Comparison, rows: Sequence[Mapping[str, object]]) -> str:
+    """Other rows in their places, but not more and not fewer."""
+    if not found.other_rows or not rows:
+        return ""
+    missing, surplus = rows[0][compare.MISSING], rows[0][compare.SURPLUS]
+    if missing != surplus:
+        return ""
+    return f"{missing} rows missing, {surplus} surplus, and {_otherwise(found.other_rows)} other rows each time"
+
+
+def _otherwise(*whys: str) -> str:
+    return f"{', '.join(sorted(set(whys)))} may give"
 
 
 def _text(value: object) -> str | None:

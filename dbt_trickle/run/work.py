@@ -7,7 +7,7 @@ from dataclasses import replace
 from dbt_trickle.catalog.state import INITIALIZING, Column, Experience, StreamTable
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Marker
-from dbt_trickle.plan import cost, steps
+from dbt_trickle.plan import cost, due, steps
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import guard, leave, planned, recover, retire
 from dbt_trickle.run.announced import Outcome
@@ -115,9 +115,10 @@ def _done(
             action=decision.action,
             reason=decision.reason,
             status="COMPLETED",
-            initiated_by=decision.initiated_by,
+            initiated_by="INITIAL" if decision.is_first else here.row.initiated_by,
             batch=marker.batch,
             data_timestamp=state.data_timestamp,
+            freshness_deadline=due.deadline(state.schedule, state.data_timestamp),
             rows_inserted=inserted,
             rows_deleted=deleted,
             delta_rows=inserted + deleted,
@@ -174,5 +175,5 @@ def update_docs(here: Situation, state: StreamTable) -> tuple[StreamTable, tuple
     wanted = here.request.docs_mark
     if wanted == state.docs:
         return state, ()
-    plan = steps.describe(here.request.target(state.storage, state.columns))
+    plan = steps.describe(here.request.target(state.storage, state.columns), here.request.config)
     return replace(state, docs=wanted), run_steps(here, plan)[0]

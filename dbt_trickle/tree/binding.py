@@ -99,7 +99,7 @@ def _call(node: exp.Anonymous, resolve: Resolve, aggregates: bool, inside: bool,
         return exp.Anonymous(this=name, expressions=[bound(each, resolve) for each in arguments])
     if name == "struct":
         return _struct(arguments, resolve, aggregates, inside, windows)
-    if name not in SCALARS | OF_LAMBDAS or (name in NEED_AN_ARGUMENT and not arguments):
+    if not (name in SCALARS or name in OF_LAMBDAS) or (name in NEED_AN_ARGUMENT and not arguments):
         raise not_yet(f"the function {name}()", node)
     units = []
     if name in UNIT_FIRST and len(arguments) == 3:

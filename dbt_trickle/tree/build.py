@@ -211,8 +211,8 @@ def _grouped(select: exp.Select, tree: Operator, lookups: Lookups, outputs: tupl
         condition = having(grouped, condition, lookups.scope, outputs, lookups)
     made_of = [*(key.value for key in grouped.keys.values()), *(call.value for call in grouped.calls.values())]
     inner = lookups.names & frozenset().union(*(each.columns for each in made_of))
-    tree = grouped.operator(lookups.below(tree, only=inner))
-    tree = lookups.below(tree, without=inner)
+    tree = grouped.operator(lookups.below(tree, inner))
+    tree = lookups.below(tree, lookups.names - inner)
     shown = [*(each.value for each in above), *([condition] if condition is not None else [])]
     if any(name in inner and name not in tree.columns for each in shown for name in columns(each)):
         raise not_yet("a scalar subquery within a call and beside it", select)

@@ -44,6 +44,8 @@ def call_of(name: str, node: exp.Expr) -> Call:
     function = f"{call.name} distinct" if distinct else call.name
     of_rows = len(call.expressions) < 2 and not distinct and around <= {exp.Filter}
     argument = None
+    if isinstance(first, exp.Distinct) and len(first.expressions) == 1:
+        argument = first.expressions[0]  # its type is asked for
     if of_rows and not isinstance(first, exp.Star):
         argument = first
     if of_rows and isinstance(node, exp.Filter):

@@ -217,6 +217,8 @@ def _plain(tree: Operator) -> frozenset[str]:
 def _(tree: Project, writer: Writer) -> Block:
     """Within a tree it is a subquery: what it computes may be used above more than once."""
     block, chosen = _selected(tree, writer)
+    short = dict(zip(tree.columns, labels_of(tree.columns), strict=True))
+    chosen = {short.get(label, label): text for label, text in chosen.items()}
     return named(select(block, chosen), tree.columns, writer, tuple(chosen))
 
 

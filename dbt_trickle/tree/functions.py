@@ -10,12 +10,12 @@ from __future__ import annotations
 # argument's type.
 _SAME_AGAIN = """any approx_count_distinct bit_and bit_or bit_xor bool_and bool_or count count_if every max median min
     percentile percentile_cont percentile_disc some"""
-# Those of which Spark itself may give another value where rows come in another order, and sums of doubles.
-_BY_ORDER = """any_value approx_percentile array_agg collect_list collect_set corr covar_pop covar_samp first
-    first_value histogram_numeric kurtosis last last_value listagg
-    max_by min_by mode percentile_approx regr_avgx regr_avgy regr_count
-    regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness std stddev stddev_pop stddev_samp string_agg
-    try_avg try_sum var_pop var_samp variance"""
+# Those of which Spark itself may give another value where rows come in another order.
+_ORDERED = """any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last
+    last_value listagg max_by min_by mode percentile_approx string_agg"""
+# Sums of doubles: nearly the same.
+_NEARLY = """corr covar_pop covar_samp kurtosis regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
+    regr_sxx regr_sxy regr_syy skewness std stddev stddev_pop stddev_samp try_avg try_sum var_pop var_samp variance"""
 # Sketches, and what reads them: their bytes depend on the order as well, and a group is read anew in any case.
 _SKETCHES = """approx_top_k approx_top_k_accumulate approx_top_k_combine
     bitmap_and_agg bitmap_construct_agg bitmap_or_agg
@@ -23,9 +23,10 @@ _SKETCHES = """approx_top_k approx_top_k_accumulate approx_top_k_combine
     kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float schema_of_variant_agg theta_intersection_agg
     theta_sketch_agg theta_union_agg"""
 SAME_AGAIN = frozenset(_SAME_AGAIN.split())
-BY_ORDER = frozenset(_BY_ORDER.split())
+ORDERED = frozenset(f"{_ORDERED} {_SKETCHES}".split())
+BY_ORDER = frozenset(f"{_ORDERED} {_NEARLY}".split())
 AGGREGATES = {
-    **{name: name for name in f"sum avg {_SAME_AGAIN} {_BY_ORDER} {_SKETCHES}".split()},
+    **{name: name for name in f"sum avg {_SAME_AGAIN} {_ORDERED} {_NEARLY} {_SKETCHES}".split()},
     "mean": "avg",
 }
 GENERATORS = frozenset("explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split())

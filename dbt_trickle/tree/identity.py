@@ -7,11 +7,11 @@ hold, and rows that are alike are told apart by nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbt_trickle.names import RESERVED_PREFIX, quote
-from dbt_trickle.tree.algebra import Aggregate, Filter, Project, Window
-from dbt_trickle.tree.values import Expr
+from dbt_trickle.tree.algebra import Aggregate, Filter, Operator, Project, Window
+from dbt_trickle.tree.values import Expr, Item
 
 ROW_ID = f"{RESERVED_PREFIX}row_id"
 
@@ -35,26 +35,53 @@ def identity(root: Project, declared: Sequence[int] = ()) -> Identity:
         return Identity(tuple(declared), "its primary_key", is_declared=True)
     found = grouped(root)
     if found is not None:
-        keys = shown_at(root, [Expr(quote(key.name)) for key in found.keys])
+        keys = shown_at(root, keys_above(found))
         if keys is not None:
             return Identity(keys, "its groups", by_groups=True)
     return Identity(None, "no key is known: its rows are compared as a whole")
 
 
+def with_keys(root: Project) -> Project:
+    """With the keys of its groups or partitions at the end, where the query does not show them all.
+
+    So its rows are found by them, and what they gave before need not be computed again.
+    """
+    keyed = grouped(root) or _windowed(root)
+    keys = keys_above(keyed) if keyed is not None else ()
+    if shown_at(root, keys) is not None:
+        return root
+    hidden = tuple(Item(f"{RESERVED_PREFIX}by_{i}", key) for i, key in enumerate(keys))
+    return replace(root, items=(*root.items, *hidden))
+
+
+def keys_above(keyed: Aggregate | Window) -> tuple[Expr, ...]:
+    """As they are called above it."""
+    if isinstance(keyed, Window):
+        return keyed.partition
+    return tuple(Expr(quote(key.name), frozenset([key.name])) for key in keyed.keys)
+
+
 def grouped(root: Project) -> Aggregate | None:
     """The aggregate whose groups are the output's rows, where there is one (HAVING may hide some)."""
-    below = root.child
-    while isinstance(below, Filter):
-        below = below.child
+    below = _without_filters(root.child)
     return below if isinstance(below, Aggregate) else None
 
 
 def partitioned(root: Project) -> Window | None:
     """The window over whose partitions the output's rows are computed, where all that makes these is shown."""
-    below = root.child
-    while isinstance(below, Filter):
-        below = below.child
-    return below if isinstance(below, Window) and shown_at(root, below.partition) else None
+    found = _windowed(root)
+    return found if found is not None and shown_at(root, found.partition) else None
+
+
+def _windowed(root: Project) -> Window | None:
+    below = _without_filters(root.child)
+    return below if isinstance(below, Window) else None
+
+
+def _without_filters(tree: Operator) -> Operator:
+    while isinstance(tree, Filter):
+        tree = tree.child
+    return tree
 
 
 def shown_at(root: Project, values: Sequence[Expr]) -> tuple[int, ...] | None:

@@ -29,10 +29,15 @@ def joined(join: exp.Join, left: Part, right: Part, names: Names) -> Part:
     if keys:
         return _using(keys, join, how, left, right, names)
     scope = left[1].beside(right[1])
-    on = join.args.get("on")
-    everything = on is None or (isinstance(on, exp.Boolean) and on.this)
-    condition = None if on is None or everything else expr(bound(on, by_name(scope)))
+    on = condition_of(join)
+    condition = None if on is None else expr(bound(on, by_name(scope)))
     return _made(how, left[0], right[0], condition), left[1] if how in _OF_THE_LEFT else scope
+
+
+def condition_of(join: exp.Join) -> exp.Expr | None:
+    """None where every pair meets."""
+    on: exp.Expr | None = join.args.get("on")
+    return None if isinstance(on, exp.Boolean) and on.this else on
 
 
 def _made(how: str, left: Operator, right: Operator, condition: Expr | None) -> Operator:

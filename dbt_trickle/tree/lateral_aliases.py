@@ -41,6 +41,8 @@ def _computes(tokens: list[Token]) -> bool:
 def _occurrences(text: list[Token], part: list[Token], alias: str) -> list[Edit]:
     """Where it stands by itself: in parentheses of its own, or as a call or another expression that is one already."""
     words, wanted = [each.text for each in text], [each.text for each in part]
+    if part[0].token_type is TokenType.L_PAREN and _is_one(part):
+        alias = f"({alias})"  # they may be those of a call
     edits = []
     for at in range(len(words) - len(wanted) + 1):
         end = at + len(wanted)

@@ -10,7 +10,7 @@ from dbt_trickle.tree.calls import has_aggregate
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
 from dbt_trickle.tree.expressions import column, expr
 from dbt_trickle.tree.generators import generated, is_apart, is_star
-from dbt_trickle.tree.joining import Part, by_name, only
+from dbt_trickle.tree.joining import Part, by_name, condition_of, only
 from dbt_trickle.tree.relations import Place, scope_of, unwrapped
 from dbt_trickle.tree.scope import Scope
 from dbt_trickle.tree.subqueries import inside
@@ -32,8 +32,8 @@ def joined_lateral(join: exp.Join, left: Part, place: Place) -> Part:
     tree, scope, correlated = _rows(query, lateral, left[1], place)
     new = scope_of(scope, (lateral.alias,) if lateral.alias else (), lateral)
     beside = left[1].beside(new)
-    on = join.args.get("on")
-    if on is not None and not (isinstance(on, exp.Boolean) and on.this):
+    on = condition_of(join)
+    if on is not None:
         correlated = [*correlated, bound(on, by_name(beside))]
     condition = expr(exp.and_(*correlated)) if correlated else None
     if side == "LEFT":
@@ -45,8 +45,7 @@ def _generator(join: exp.Join, lateral: exp.Lateral, left: Part, place: Place, s
     """Spark 4.1 makes no row of LEFT JOIN LATERAL explode(…) where there is nothing: a later one may."""
     alias = lateral.args.get("alias")
     called = [each.name for each in alias.columns] if alias is not None else []
-    on = join.args.get("on")
-    if side or not called or not (on is None or (isinstance(on, exp.Boolean) and on.this)):
+    if side or not called or condition_of(join) is not None:
         raise not_yet("LATERAL of a generator with LEFT, with ON, or without names for its columns", lateral)
     return generated(*left, lateral.this, False, called, lateral.alias, place.names)
 

@@ -20,35 +20,14 @@ from dbt_trickle.tree.expressions import column, columns, expr
 from dbt_trickle.tree.generators import is_apart, is_star
 from dbt_trickle.tree.grouping import Grouped
 from dbt_trickle.tree.joining import by_name
+from dbt_trickle.tree.members import Member, is_denied
 from dbt_trickle.tree.relations import Place, unwrapped
 from dbt_trickle.tree.scope import Scope
 from dbt_trickle.tree.unsupported import not_yet, unsupported
-from dbt_trickle.tree.values import Call, Expr, Item, Predicate
+from dbt_trickle.tree.values import Call, Item
 
 # The subquery's rows, its scope, and the conditions that read the outer query.
 Inside = Callable[[exp.Select, Scope, Place], tuple[Operator, Scope, list[exp.Expr]]]
-
-
-@dataclass(frozen=True)
-class Member:
-    """EXISTS or IN: the subquery's rows, the conditions that read the outer query, and for IN what is compared."""
-
-    query: Operator
-    correlated: list[exp.Expr]
-    mine: list[exp.Expr]
-    others: list[exp.Expr]
-
-    @property
-    def predicate(self) -> Predicate:
-        outside = expr(exp.and_(*self.correlated)) if self.correlated else None
-        return Predicate(tuple(map(expr, self.mine)), tuple(map(expr, self.others)), outside)
-
-    def condition(self, denied: bool) -> Expr:
-        """For which rows of the subquery it is true, or NOT IN is not."""
-        pairs = zip(self.mine, self.others, strict=True)
-        equal: list[exp.Expr] = [exp.EQ(this=_operand(one), expression=_operand(other)) for one, other in pairs]
-        conditions = [*self.correlated, *(map(_or_unknown, equal) if denied else equal)]
-        return expr(exp.and_(*conditions) if conditions else exp.true())
 
 
 @dataclass(frozen=True)
@@ -68,10 +47,7 @@ class Found:
 
 @dataclass
 class Lookups:
-    """Those of one clause; an expression then has a column where each of them was.
-
-    `filtering`: of a condition NULL is as good as false.
-    """
+    """Those of one clause; an expression then has a column where each of them was."""
 
     scope: Scope
     place: Place
@@ -103,10 +79,10 @@ class Lookups:
 
         return resolve
 
-    def below(self, tree: Operator, without: Collection[str] = (), only: Collection[str] | None = None) -> Operator:
-        """The tree with their values."""
+    def below(self, tree: Operator, names: Collection[str] | None = None) -> Operator:
+        """The tree with their values: of these, or of all."""
         for each in self.found:
-            if each.name in without or (only is not None and each.name not in only):
+            if names is not None and each.name not in names:
                 continue
             if not each.outside <= set(tree.columns):
                 raise not_yet("a subquery that reads the rows of groups")
@@ -115,7 +91,7 @@ class Lookups:
 
     def _name(self, node: exp.Expr, filtering: bool) -> str:
         """Of one text there is one value: a subquery may be grouped by."""
-        denied = isinstance(node, exp.In) and _is_denied(node, filtering)
+        denied = isinstance(node, exp.In) and is_denied(node, filtering)
         meant = unwrapped(node.this) if isinstance(node, exp.Subquery) else node  # AS is no part of it
         text = (verbatim.printed(meant), denied)
         if (text[0], not denied) in self.known:
@@ -142,9 +118,9 @@ class Lookups:
         if isinstance(query, exp.Select) and not is_apart(query):
             tree, correlated, calls, value = self._of_rows(query, node)
         else:
-            tree, columns = self.place.query(query, self.place, "")
-            _require_one(len(columns), node)
-            correlated, calls, value = [], (), column(columns[0][1])
+            tree, shown = self.place.query(query, self.place, "")
+            _require_one(len(shown), node)
+            correlated, calls, value = [], (), column(shown[0][1])
         if correlated and not calls:
             # The rows of a row that is gone may be two by now, which concerns nobody.
             raise not_yet("a correlated scalar subquery other than an aggregate over all its rows", node)
@@ -194,47 +170,6 @@ def _is_subquery(node: exp.Expr) -> bool:
     return isinstance(node, exp.Exists)
 
 
-def _is_denied(node: exp.In, filtering: bool) -> bool:
-    """Whether it is NOT IN.
-
-    Spark takes NULL for false in both, so it matters which of them it sees in the end, and its optimizer turns a NOT
-    round, also one further out. So the truth has to be used up here: as a condition, or as one of CASE WHEN.
-    """
-    child: exp.Expr = node
-    above = _outside(child)
-    denied = isinstance(above, exp.Not)
-    if above is not None and denied:
-        child, above = above, _outside(above)
-    while above is not None:
-        if isinstance(above, exp.If) and _within(child, above.this):
-            case = above.parent
-            if not (isinstance(case, exp.Case) and case.args.get("this") is not None):
-                return denied
-        if not isinstance(above, (exp.And, exp.Or)):
-            break
-        child, above = above, _outside(above)
-    if above is not None or not filtering:
-        raise not_yet("IN with a subquery in this place", node)
-    return denied
-
-
-def _outside(node: exp.Expr) -> exp.Expr | None:
-    above = node.parent
-    while isinstance(above, exp.Paren):
-        above = above.parent
-    return above
-
-
-def _within(node: exp.Expr, part: exp.Expr) -> bool:
-    return any(each is node for each in part.walk())
-
-
-def _or_unknown(equal: exp.Expr) -> exp.Expr:
-    """A value that may be equal, for all that is known, is not one that is NOT IN."""
-    unknown = exp.Is(this=exp.Paren(this=equal.copy()), expression=exp.Null())
-    return exp.Paren(this=exp.Or(this=equal, expression=unknown))
-
-
 def _is_equality(condition: exp.Expr, mine: Collection[str]) -> bool:
     """Between something of the subquery's and something of the outer query's."""
     plain = condition.unnest()
@@ -242,7 +177,3 @@ def _is_equality(condition: exp.Expr, mine: Collection[str]) -> bool:
         return False
     sides = [{name in mine for name in columns(side)} for side in (plain.this, plain.expression)]
     return sides in ([{True}, {False}], [{False}, {True}])
-
-
-def _operand(value: exp.Expr) -> exp.Expr:
-    return value.copy() if isinstance(value, (exp.Column, exp.Literal, exp.Paren)) else exp.Paren(this=value.copy())

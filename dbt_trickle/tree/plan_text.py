@@ -25,9 +25,11 @@ _ALIAS_OF_GENERATOR = re.compile(r"^(Generate .*, (?:true|false)), \w+, (?=\[)",
 _GENERATED = re.compile(r"Generate .*?(?:, \[([\d, ]*)\])?, (?:true|false), (\[[^\[\]]*\])", re.DOTALL)
 _CROSS = re.compile(r"^Join Cross\b")  # with a condition, or without one: the same as Inner
 _PLAIN = re.compile(r"Project \[[#\dL, ]*\]")
+_ONE = re.compile(r"#\d+L?")
+_SHOWN = re.compile(r"(?:.* AS )?#(\d+)L?", re.DOTALL)
 _OF_BOTH = ("Join Inner", "Join LeftOuter", "Join RightOuter", "Join FullOuter")
 _OF_THE_LEFT = ("Join LeftSemi", "Join LeftAnti")
-_PASS_ON = ("Filter", "Window", "WindowGroupLimit")  # their child's columns, in that order
+_PASS_ON = ("Filter", "Sort", "Window", "WindowGroupLimit")  # their child's columns, in that order
 _CTE = re.compile(r"\b(CTERelation(?:Def|Ref)) (\d+)")
 
 
@@ -106,11 +108,25 @@ def _without_idle_projects(node: Node, ordered: bool = True) -> Node:
     below = _is_ordered_below(node, ordered)
     children = tuple(_without_idle_projects(child, below) for child in node.children)
     node = replace(node, children=children, inner=tuple(map(_without_idle_projects, node.inner)))
+    if node.kind == "Aggregate" or (node.kind == "Project" and not ordered):
+        node = replace(node, text=_without_repeats(node.text))
     if node.kind == "Project" and _PLAIN.fullmatch(node.text):
         found, mine = _output(node.children[0]), _output(node)
         if found and mine and (found == mine or (not ordered and sorted(found) == sorted(mine))):
             return node.children[0]
     return node
+
+
+def _without_repeats(text: str) -> str:
+    """A column that is passed on twice, where the list's order is nobody's; or that is grouped by twice."""
+    kind, _, lists = text.partition(" ")
+    listed, comma, rest = lists.partition("], ") if kind == "Aggregate" else (lists, "", "")
+    items = _items(listed + ("]" if comma else ""))
+    if items is None or (kind == "Aggregate" and not comma):
+        return text
+    if not any(_ONE.fullmatch(each) and items.count(each) > 1 for each in items):
+        return text
+    return f"{kind} [{', '.join(dict.fromkeys(items))}{comma or ']'}{rest}"
 
 
 def _is_ordered_below(node: Node, ordered: bool) -> bool:
@@ -126,14 +142,14 @@ def _output(node: Node) -> list[str] | None:
         case "Relation":
             return [number for number, _ in _ID.findall(node.text)]
         case "Project":
-            return _made(node.text.removeprefix("Project "))
+            return [] if node.text == "Project" else _made(node.text.removeprefix("Project "))
         case "Aggregate":
             _, keys_too, listed = node.text.removeprefix("Aggregate ").partition("], ")
             if not keys_too:
                 # An empty list is not printed: [#1] may be the keys, or what is made without keys. Keys have no AS.
                 listed = node.text.removeprefix("Aggregate ") if " AS " in node.text else ""
             return _made(listed)
-        case "Filter":
+        case "Filter" | "Sort":
             return _output(node.children[0])
         case "Generate":
             return _generated(node)
@@ -157,6 +173,12 @@ def _generated(node: Node) -> list[str] | None:
 
 def _made(listed: str) -> list[str] | None:
     """The ids of a select list: `[#1, sum(#2) AS #3L]`."""
+    found = [_SHOWN.fullmatch(each) for each in _items(listed) or [""]]
+    return None if None in found else [each.group(1) for each in found if each is not None]
+
+
+def _items(listed: str) -> list[str] | None:
+    """What stands between the commas of a list."""
     if not (listed.startswith("[") and listed.endswith("]")):
         return None
     result, depth, item = [], 0, ""
@@ -165,10 +187,7 @@ def _made(listed: str) -> list[str] | None:
         if character != "," or depth:
             item += character
             continue
-        found = re.fullmatch(r"(?:.* AS )?#(\d+)L?", item.strip(), re.DOTALL)
-        if found is None:
-            return None
-        result.append(found.group(1))
+        result.append(item.strip())
         item = ""
     return result
 

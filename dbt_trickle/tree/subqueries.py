@@ -15,9 +15,10 @@ from dbt_trickle.tree.binding import Resolve, bound
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
 from dbt_trickle.tree.expressions import column, expr, name_parts
 from dbt_trickle.tree.functions import OVER_WINDOWS
-from dbt_trickle.tree.generators import is_generator, is_star
+from dbt_trickle.tree.generators import is_apart, is_star
 from dbt_trickle.tree.joining import by_name
-from dbt_trickle.tree.lookups import Lookups, Member, Reader
+from dbt_trickle.tree.lookups import Lookups, Reader
+from dbt_trickle.tree.members import Member
 from dbt_trickle.tree.relations import Place, relations, unwrapped
 from dbt_trickle.tree.scope import Scope
 from dbt_trickle.tree.unsupported import unsupported
@@ -106,9 +107,7 @@ def inside(query: exp.Select, outer: Scope, place: Place) -> tuple[Operator, Sco
 
 def _is_plain(query: exp.Select) -> bool:
     """Whether each of its rows is one of FROM's, so that who joins it may as well join that."""
-    clauses = any(query.args.get(each) for each in ("group", "having", "distinct", "with_", "laterals"))
-    apart = not any(_takes_rows_together(each) or is_generator(each) for each in query.expressions)
-    return apart and not clauses
+    return not (is_apart(query) or query.args.get("with_") or any(map(_takes_rows_together, query.expressions)))
 
 
 def _takes_rows_together(node: exp.Expr) -> bool:

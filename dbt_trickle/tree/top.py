@@ -34,6 +34,12 @@ def _key(node: exp.Expr, root: Project, names: tuple[str, ...]) -> SortKey:
     return SortKey(root.columns[_position(node.this.unnest(), root, names)], direction)
 
 
+def _passed_on(item: Item) -> str:
+    """What its relation calls the column that it shows as it is; nothing, where it computes."""
+    name = next(iter(item.value.columns), "")
+    return name.partition(".")[2] if item.value.sql == quote(name) else ""
+
+
 def _position(value: exp.Expr, root: Project, names: tuple[str, ...]) -> int:
     """By number, by the name it is shown under, or as the column of a relation that it shows."""
     if isinstance(value, exp.Literal) and value.this.isdigit() and 1 <= int(value.this) <= len(names):
@@ -44,6 +50,9 @@ def _position(value: exp.Expr, root: Project, names: tuple[str, ...]) -> int:
     else:
         wanted, shown = "".join(parts), list(names)
     found = [at for at, each in enumerate(shown) if spelling(each) == spelling(wanted)]
+    if len(parts) == 1 and not found:
+        # The names of the result come first, then those of what it is made from.
+        found = [at for at, each in enumerate(root.items) if spelling(_passed_on(each)) == spelling(wanted)]
     if not parts or len(found) != 1:
         raise not_yet("LIMIT with an ORDER BY of something that is not a column of the result", value)
     return found[0]

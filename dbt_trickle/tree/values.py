@@ -25,7 +25,8 @@ class Item:
 class Call:
     """A named aggregate: what is computed of the rows of a group.
 
-    `argument`: where there is one, and nothing else: that of FILTER is put into it (NULL is never counted).
+    `argument`: where there is one, and nothing else: that of FILTER is put into it (NULL is never counted). What
+    DISTINCT is said of is one as well.
     """
 
     name: str

@@ -14,7 +14,8 @@ from engine_world import Rows, World
 from fault_sessions import Mortal
 from fault_thrift import ThriftSessions
 
-from dbt_trickle.names import Relation
+from dbt_trickle.config.model import SourceSettings
+from dbt_trickle.names import Relation, key_of
 from dbt_trickle.plan.steps import Constraint, Docs
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
@@ -129,6 +130,23 @@ class ChangeOver(BringIn):
 class OverwriteAndDescribe(Overwrite):
     def provoke(self) -> None:
         self.request = replace(self.request, docs=NEW_DOCS)
+
+
+class Clustered(OverwriteAndDescribe):
+    """An overwrite takes the clustering away; it is given back by a statement of its own."""
+
+    config: Mapping[str, Any] = {"liquid_clustered_by": ("region",)}
+
+
+class SwitchOn(Create):
+    """A source whose feed may be switched on, and is then switched on for all."""
+
+    mode = "differential"
+
+    def __init__(self, world: World, expose: str, orders: Relation, number: int) -> None:
+        own = create_source(world, f"{orders.identifier}_switched_{number}")
+        super().__init__(world, expose, own, number)
+        self.request = replace(self.request, sources={key_of(str(own)): SourceSettings(enable_change_feed=True)})
 
 
 class Alter(Overwrite):

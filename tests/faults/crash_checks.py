@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -123,6 +124,9 @@ def _described(case: Case, state: StreamTable) -> None:
     assert docs.relation in [row["data_type"] for row in rows if row["col_name"] == "Comment"], rows
     comments = {row["col_name"]: row["comment"] for row in rows}
     assert all(comments[name] == text for name, text in docs.columns), comments
+    if clusters := case.config.get("liquid_clustered_by"):
+        detail = connection.query(f"DESCRIBE DETAIL {state.storage.sql}")[0]
+        assert tuple(json.loads(detail["clusteringColumns"])) == clusters
     properties = {row["key"]: row["value"] for row in connection.query(f"SHOW TBLPROPERTIES {state.storage.sql}")}
     for constraint in case.request.constraints:
         assert properties.get(f"delta.constraints.{constraint.name}") == constraint.expression, properties

@@ -41,6 +41,38 @@ class DropAgain(Drop):
         assert not storages(self.world, self.request)
 
 
+class DropAll(DropAgain):
+    """`trickle drop --cascade`: a stream table, and one that reads it."""
+
+    known = False
+
+    def provoke(self) -> None:
+        text = f"SELECT total FROM {self.request.public.sql}"
+        name = f"reads_{self.request.public.identifier}"
+        self.reader = self.world.request(name, text, expose=self.expose, refresh_mode=self.mode)
+        self.world.run(self.reader)
+
+    def act(self, session: Session, run: Invocation) -> None:
+        tables = self.tables(session)
+        for request in (self.request, self.reader):  # the reader is left where its upstream went, and the run died
+            if request.pgt_id in tables:
+                leave.drop(
+                    session,
+                    self.world.settings,
+                    tables[request.pgt_id],
+                    list(tables.values()),
+                    cascade=True,
+                    reads={},
+                )
+                tables = self.tables(session)
+
+    def recover(self) -> None:
+        super().recover()
+        assert self.reader.pgt_id not in self.tables(self.world.looking)
+        assert self.world.kind_of(self.reader.public) is None
+        assert not storages(self.world, self.reader)
+
+
 class Compact(Case):
     """The catalog's journal is due."""
 

@@ -37,6 +37,13 @@ class Way(BringIn):
         return tables.JOURNAL in statement or super().leaves_as_is(statement)
 
 
+class Merged(Way):
+    """However few rows they are."""
+
+    most = 0
+    due = ("MERGE INTO",)
+
+
 class Keyed(Way):
     """Rows that have a key, few of them."""
 
@@ -44,9 +51,8 @@ class Keyed(Way):
     config: Mapping[str, Any] = {"primary_key": ("amount",)}
 
 
-class KeyedMerged(Keyed):
-    most = 0
-    due = ("MERGE INTO",)
+class KeyedMerged(Merged, Keyed):
+    pass
 
 
 class Bag(Way):
@@ -55,9 +61,8 @@ class Bag(Way):
     query = "SELECT region AS total FROM {orders}"
 
 
-class BagMerged(Bag):
-    most = 0
-    due = ("MERGE INTO",)
+class BagMerged(Merged, Bag):
+    pass
 
 
 class Appended(Bag):
@@ -67,6 +72,22 @@ class Appended(Bag):
 
     def move(self) -> None:
         Overwrite.move(self)
+
+
+class Replaced(Merged):
+    """Partitions of which what is stored is not compared with what comes."""
+
+    query = "SELECT region AS total, row_number() OVER (PARTITION BY region ORDER BY 1) AS place FROM {orders}"
+
+
+class First(Way):
+    """The first rows, of which one goes and one comes."""
+
+    query = "SELECT amount AS total FROM {orders} ORDER BY amount DESC LIMIT 3"
+
+
+class FirstMerged(Merged, First):
+    pass
 
 
 class MoreThanFew(Way):
@@ -83,6 +104,6 @@ class MoreThanFew(Way):
         self.world.sql(f"INSERT INTO {self.orders.sql} VALUES ('west', 0)")
 
 
-WAYS = (Keyed, Bag, Appended, MoreThanFew, KeyedMerged, BagMerged)
+WAYS = (Keyed, Bag, Appended, Replaced, First, MoreThanFew, KeyedMerged, BagMerged, FirstMerged)
 # What differs in how the server does it, when it is told so late.
 LATE_WAYS = (Appended, BagMerged)

@@ -19,6 +19,7 @@ from crash_cases import (
     BringIn,
     Case,
     ChangeOver,
+    Clustered,
     Create,
     Describe,
     FirstCreate,
@@ -27,12 +28,13 @@ from crash_cases import (
     OverwriteAndDescribe,
     Placeholder,
     Reinitialize,
+    SwitchOn,
     act_until,
     boundaries,
     create_source,
 )
 from crash_checks import Dead, all_right, readers_are_served, serves
-from crash_commands import Compact, Drop, DropAgain, Repair
+from crash_commands import Compact, Drop, DropAgain, DropAll, Repair
 from crash_ways import LATE_WAYS, WAYS
 from engine_world import World
 from fault_child import dies
@@ -52,14 +54,15 @@ ALWAYS: Sequence[tuple[Kinds, str]] = [
     ((Placeholder,), "view"),
     ((Nothing,), "view"),
     ((BringIn, *WAYS), "view"),
-    ((OverwriteAndDescribe,), "view"),
+    ((OverwriteAndDescribe, Clustered), "view"),
     ((Reinitialize,), "view"),
     ((Alter,), "view"),
     ((ChangeOver,), "view"),
-    ((Drop, DropAgain), "view"),
+    ((Drop, DropAll, DropAgain), "view"),
     ((Repair,), "view"),
     ((Compact,), "view"),
-    ((Create, Placeholder), "table"),
+    ((Create, Placeholder, SwitchOn), "table"),
+    ((Nothing, BringIn, ChangeOver, Reinitialize), "table"),
     ((OverwriteAndDescribe,), "table"),
     ((Alter,), "table"),
     ((Drop, DropAgain), "table"),
@@ -79,7 +82,10 @@ EVERY_STATEMENT = bool(os.environ.get("TRICKLE_EVERY_STATEMENT"))
 EVERY_CASE = EVERY_STATEMENT or bool(os.environ.get("TRICKLE_EVERY_CASE"))
 CASES = [*ALWAYS, *(SOAK if EVERY_CASE else ())]
 # What changes rows, and what changes everything.
-LATE: Sequence[tuple[Kinds, str]] = [((BringIn, *LATE_WAYS), "view"), ((Alter,), "view")]
+LATE: Sequence[tuple[Kinds, str]] = [
+    ((BringIn, *LATE_WAYS), "view"),
+    *((((Alter,), "view"),) if EVERY_CASE else ()),
+]
 
 
 @pytest.fixture(scope="module")

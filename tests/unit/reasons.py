@@ -72,6 +72,8 @@ FUNCTIONS = {
     ("run/consider.py", "_shown_otherwise"),
     ("run/consider.py", "_why_anew"),
     ("run/guard.py", "touched"),
+    ("run/doubts.py", "_of_maps"),
+    ("run/verify.py", "_other_rows"),
     ("run/doubts.py", "_told_again"),
     ("run/doubts.py", "_unlike"),
     ("run/doubts.py", "doubt"),

@@ -179,7 +179,8 @@ class Project:
     def run(self, models: Sequence[Model], full_refresh: bool) -> list[Result]:
         """dbt's own run of these stream tables, silent on the console (its log file has all of it)."""
         flags = ["--full-refresh"] if full_refresh else []
-        answer = self._dbt("--log-level", "none", "run", "--select", *(m.selector for m in models), *flags)
+        with _initiated_by("MANUAL"):
+            answer = self._dbt("--log-level", "none", "run", "--select", *(m.selector for m in models), *flags)
         if answer.exception is not None:
             raise ours(answer.exception) or EnvironmentProblem(
                 "TRK-412", f"dbt could not run: {answer.exception}", remedy="See `dbt run`."
@@ -206,11 +207,29 @@ class Project:
         return dbtRunner(manifest=manifest).invoke([*args, *where])
 
 
+@contextmanager
+def _initiated_by(who: str) -> Iterator[None]:
+    """dbt makes its adapters itself."""
+    from dbt.adapters.trickle.impl import TrickleAdapter
+
+    before, TrickleAdapter.initiated_by = TrickleAdapter.initiated_by, who
+    try:
+        yield
+    finally:
+        TrickleAdapter.initiated_by = before
+
+
 def _models(manifest: Any) -> list[Model]:
     from dbt.adapters.trickle import requests
 
-    manifest.build_flat_graph()
-    nodes = manifest.flat_graph["nodes"]
+    # Of dbt's flat graph, which is a copy of the whole manifest, no more than is asked for.
+    nodes = {
+        unique_id: {
+            "config": {"materialized": node.config.materialized},
+            "depends_on": {"nodes": getattr(node.depends_on, "nodes", ())},
+        }
+        for unique_id, node in manifest.nodes.items()
+    }
     return [
         Model(
             node.unique_id,
@@ -218,7 +237,7 @@ def _models(manifest: Any) -> list[Model]:
             str(node.config.get("expose") or "view"),
             node.config.get("status"),
             f"fqn:{'.'.join(node.fqn)}",
-            requests.stream_tables_read(manifest.flat_graph, nodes[node.unique_id]),
+            requests.stream_tables_read({"nodes": nodes}, nodes[node.unique_id]),
         )
         for node in manifest.nodes.values()
         if _is_stream_table(node)

@@ -6,7 +6,6 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
 from typing import Any
 
 from dbt.adapters.base import available
@@ -27,16 +26,13 @@ from dbt_trickle.errors import CommandError, ModelError, TrickleError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import health, leave, verify
 from dbt_trickle.run.announced import Planned
+from dbt_trickle.run.clock import now
 from dbt_trickle.run.frozen import Frozen
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.refresh import fail, refresh
 from dbt_trickle.run.request import dbt_target, is_named
 
 logger = AdapterLogger("Trickle")
-
-
-def now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
 def _tell(event: Event) -> None:
@@ -51,6 +47,7 @@ BEFORE_ITS_REFRESH = (
 
 class TrickleAdapter(SparkAdapter):
     ConnectionManager = TrickleConnectionManager
+    initiated_by = "DBT"  # by the user's own run, unless a command says that it is somebody else's
 
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
@@ -66,6 +63,8 @@ class TrickleAdapter(SparkAdapter):
         session = AdapterSession(self)
         try:
             run = self._run()
+            if run.is_open:
+                return  # with the whole selection
             planned = requests.selected(graph, selected) or [model]
             run.open(
                 session,
@@ -142,7 +141,7 @@ class TrickleAdapter(SparkAdapter):
             table = run.stream_table_at(public)
             if table is None:
                 raise CommandError("TRK-502", f"no stream table is called {public}", remedy="`dbt run` creates it.")
-            return verify.prepare(session, Frozen(session), table, None).rows
+            return verify.differing_rows(session, Frozen(session), table)
         except TrickleError as problem:
             raise DbtRuntimeError(str(problem.about(str(public)))) from problem
 
@@ -259,7 +258,9 @@ class TrickleAdapter(SparkAdapter):
             current = get_invocation_id()
             if self._invocation is None or self._invocation.invocation_id != current:
                 self._cancelled.clear()
-                self._invocation = Invocation(current, self.trickle_settings(), now, _tell, self._wait, logger.warning)
+                self._invocation = Invocation(
+                    current, self.trickle_settings(), now, _tell, self._wait, logger.warning, self.initiated_by
+                )
             return self._invocation
 
     def _wait(self, seconds: float) -> bool:

@@ -45,12 +45,13 @@ class Stateful:
         return ((COUNT, "BIGINT"), *((name, part.type) for name, part, _ in _parts(self)))
 
 
-def stateful(tree: Aggregate, typed: Sequence[Typed]) -> Stateful | str:
-    """Or the reason why the groups have to be computed anew."""
+def stateful(tree: Aggregate, typed: Sequence[Typed], *, fast: bool = False) -> Stateful | str:
+    """Or the reason why the groups have to be computed anew. `fast`: sums of doubles may lose what doubles lose."""
     types = {each.name: each for each in typed}
     rules = []
     for call in tree.calls:
-        found = rule(call.function, types[call.name].argument, types[call.name].result) if call.of_rows else None
+        of = types[call.name]
+        found = rule(call.function, of.argument, of.result, fast=fast) if call.of_rows else None
         if found is None:
             return f"{call.value.sql} cannot be brought forward from what is stored"
         rules.append(found)

@@ -30,6 +30,10 @@ MAINTAINED = (
     "select k from {t} intersect select big from {u}",
     "select k, count(*) as n from {t} where k > (select avg(k) from {t}) group by k",
     "select low, count(*) as n from (select k, min(s) as low from {u} group by k) q group by low",
+    "select t, count(*) as n from (select s, sum(distinct big) as t from {u} group by s) q group by t",
+    # Of what is at the top it makes no difference, also where its keys are not shown.
+    "select sum(d) as t, collect_list(d) as l from {t} group by k",
+    "select day, row_number() over (partition by s, k order by day) as n from {u}",
 )
 
 

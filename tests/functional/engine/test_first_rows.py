@@ -33,6 +33,8 @@ class TestFirstRows:
         table = self.source(world, "some")
         request = world.request("first_some", QUERY.format(table), refresh_mode="auto", max_change_ratio=1.0)
         world.run(request)
+        state = world.states()[request.pgt_id]
+        assert (state.topk_limit, state.topk_order_by) == (5, "amount DESC NULLS LAST, id ASC NULLS FIRST")
         self.step(world, request, f"INSERT INTO {table} VALUES (5000, 50), (5001, 3)", "DIFFERENTIAL", FEW)
         self.step(world, request, f"UPDATE {table} SET amount = 60 WHERE id IN (1, 9)", "DIFFERENTIAL", FEW)
         # What came takes the places of what went.

@@ -12,6 +12,10 @@ pytestmark = pytest.mark.spark
 QUERIES = {
     "keys_of": "select k, tag from {t} lateral view outer explode(map_keys(tags)) e as tag",
     "looked_up": "select tags['a'] as a, count(*) as n from {t} group by tags['a']",
+    "shown": "select k, tags, prices from {t} where k < 9",
+    "shown_by_key": "select tags['a'] as a, max_by(tags, k) as tags, count(*) as n from {t} group by tags['a']",
+    "beside_windows": "select k, tags, rank() over (partition by size(tags) order by k) as place from {t}",
+    "first_rows": "select k, tags from {t} order by k limit 9",
     "filtered": "select k, size(tags) as s from {t} where tags['b'] > 1 or prices['x'] <> 0",
 }
 CHANGES = (
@@ -56,6 +60,29 @@ def test_a_map_within_another_type_is_recomputed(world: World) -> None:
     assert (outcome.refresh.action, "holds a map" in outcome.refresh.reason) == ("FULL", True)
     [(code, _)] = world.attempt([world.request("strict", text, refresh_mode="differential")])
     assert code == "TRK-203"
+
+
+def test_what_is_grouped_by_a_map_is_recomputed(world: World) -> None:
+    table = f"{world.schema}.map_keys"
+    world.sql(f"CREATE TABLE {table} (k int, tags map<string,int>) USING delta")
+    text = f"select count(*) as n from {table} group by tags"
+    [(code, why)] = world.attempt([world.request("by_map", text, refresh_mode="differential")])
+    assert (code, "holds a map" in why) == ("TRK-203", True), why
+
+
+def test_a_key_may_have_a_map(world: World) -> None:
+    table = f"{world.schema}.keyed_maps"
+    world.sql(
+        f"CREATE TABLE {table} (k int, tags map<string,int>, v int) USING delta",
+        f"INSERT INTO {table} VALUES (1, map('a', 1), 1), (1, map('b', 1), 2), (2, null, 3)",
+    )
+    config = {"primary_key": ("k", "tags"), "refresh_mode": "differential"}
+    request = world.request("keyed_by_map", f"select k, tags, v from {table}", **config)
+    world.run(request)
+    world.sql(f"UPDATE {table} SET v = v + 10 WHERE k = 1", f"DELETE FROM {table} WHERE k = 2")
+    [outcome] = world.run(request)
+    assert outcome.refresh.action == "DIFFERENTIAL", outcome.refresh.reason
+    assert rows(world, f"SELECT * FROM {request.public.sql}") == rows(world, request.query)
 
 
 def test_a_looked_up_map_is_recomputed(world: World) -> None:

@@ -18,6 +18,8 @@ from dbt_trickle.apply import few
 
 QUERIES: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_name("queries.yml").read_text("utf-8"))
 STEPS = int(os.environ.get("TRICKLE_ORACLE_STEPS", "2"))
+# Where there are few steps, a query goes through one of them; through all of them in longer runs.
+APART = 2 if STEPS <= 2 else 1
 
 pytestmark = pytest.mark.spark
 
@@ -50,7 +52,8 @@ class TestOracle:
             texts = FIRST[step] if step < len(FIRST) else change(rng)
             done = [text.format(**tables) for text in texts]
             world.sql(*done)
-            for request, outcome in zip(requests, world.run(*requests), strict=True):
+            mine = requests[step % APART :: APART]
+            for request, outcome in zip(mine, world.run(*mine), strict=True):
                 name = request.public.identifier
                 now = content(world, queries[name])
                 shown = content(world, f"SELECT * FROM {request.public.sql}")

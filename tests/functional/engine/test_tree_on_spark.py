@@ -22,7 +22,6 @@ PLANNED_OTHERWISE = {
     # an alias that is used again in a branch of a union,
     "select k, -k as a, a + 1 as b from {o} union all select k, -k as a, a + 1 as b from {o}",
     "select k, v.x from {o} cross join (select 1 as x) v",  # a constant beside each row,
-    "select distinct region, amount * 2 as d, region from {o} where amount > 1",  # the same column twice
 }
 # Calls that Spark's parser turns into others.
 IN_THE_GRAMMAR = {"timestampadd", "timestampdiff"}
@@ -88,9 +87,10 @@ class TestTrees:
         assert rows(found) == rows(expected)
         assert len(built.output_names) == len(expected.columns)
         asked = session.sql(f"EXPLAIN EXTENDED {original}").collect()[0][0]
-        parting = []
+        parting: list[str | None] = []
         for written in guard.candidates(built.tree, at):
-            parting.append(guard.difference(asked, session.sql(f"EXPLAIN EXTENDED {written}").collect()[0][0]))
+            if None not in parting:
+                parting.append(guard.difference(asked, session.sql(f"EXPLAIN EXTENDED {written}").collect()[0][0]))
         assert (None in parting) != (query in PLANNED_OTHERWISE), parting
 
     def test_spark_has_every_function_that_is_let_through(self, session: Any) -> None:

@@ -68,6 +68,8 @@ class TestCommands:
         ]
         [row] = json.loads(self.trickle(shop, "refresh", "plain", "--full-refresh", "--output", "json").stdout)
         assert (row["action"], row["why"], row["rows_deleted"]) == ("FULL", "--full-refresh", 2)
+        told = shop.sql("select initiated_by from commands.pgt_refresh_history order by start_time")
+        assert [row.initiated_by for row in told] == ["INITIAL"] * 3 + ["MANUAL"]
         assert "TRK-502" in str(self.trickle(shop, "refresh", "nobody").exception)
         assert self.health(shop, "plain") == "pass"
 

@@ -69,6 +69,21 @@ class TestPlan:
         assert "a window without PARTITION BY" in lines["numbered"]
         assert "TRK-505" in str(shop.trickle("plan", "--fail-on", "fulll", ok=False).exception)
 
+    def test_the_graph(self, shop: Shop) -> None:
+        found = shop.trickle_json("graph")
+        orders, totals, numbered = (f"{shop.schema}.{name}" for name in ("orders", "totals", "numbered"))
+        mine = [each for each in found["stream_tables"] if each["name"].startswith(f"{shop.schema}.")]
+        assert [(each["level"], each["name"].rpartition(".")[2], each["reads"]) for each in mine] == [
+            (1, "numbered", [orders]),
+            (1, "totals", [orders]),
+            (2, "of_totals", [totals]),
+            (2, "paused", [numbered]),
+        ]
+        assert orders in found["sources"]
+        assert not found["cycles"]
+        lines = shop.trickle("graph").output.splitlines()
+        assert any(line.split() == ["2", f"{shop.schema}.of_totals", "←", totals] for line in lines), lines
+
     def test_what_would_fail_is_told(self, shop: Shop) -> None:
         shop.sql("alter table orders rename to gone")
         planned = self.plan(shop, "--select", "totals+")
@@ -126,6 +141,8 @@ class TestSchedules:
         shop.table("orders")
         first = self.actions(shop, "totals", "a_view", "of_totals", "seldom", "altered")
         assert set(first.values()) == {"FULL"}, "what was never loaded is due"
+        fresh = [name for name in ("totals", "seldom", "of_totals") if shop.history(name)[-1].freshness_deadline]
+        assert fresh == ["seldom"]
         shop.sql("insert into orders values (3, 'west', 4)")
         seldom = "not due: its schedule is 0 0 29 2 *"
         alone = "nothing downstream of it that was selected is due"

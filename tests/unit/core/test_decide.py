@@ -54,7 +54,7 @@ def test_decision(case: dict[str, Any]) -> None:
         return
     decision = decide(facts_of(case))
     told = {"action": decision.action, "work": decision.work.name, "reason": decision.reason}
-    told["initiated_by"] = decision.initiated_by
+    told["is_first"] = decision.is_first
     assert {key: told[key] for key in expected} == expected
     assert decision.reason, "every decision says why"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt_trickle.catalog.state import StreamTable
-from dbt_trickle.plan.due import Scheduled, is_due, not_due, ticks_of
+from dbt_trickle.plan.due import Scheduled, deadline, is_due, not_due, ticks_of
 
 LAST = "2024-05-01T12:00:30.000+00:00"
 
@@ -30,6 +30,21 @@ LAST = "2024-05-01T12:00:30.000+00:00"
 )
 def test_a_moment(schedule: str, now: str, due: bool) -> None:
     assert is_due(schedule, LAST, now) is due
+
+
+@pytest.mark.parametrize(
+    ("schedule", "then"),
+    [
+        ("1m", "2024-05-01T12:01:30.000+00:00"),
+        ("2h", "2024-05-01T14:00:30.000+00:00"),
+        ("0 13 * * *", "2024-05-01T13:00:00.000+00:00"),
+        ("downstream", None),
+        (None, None),
+    ],
+)
+def test_until_when_it_is_fresh(schedule: str | None, then: str | None) -> None:
+    assert deadline(schedule, LAST) == then
+    assert deadline(schedule, None) is None
 
 
 @given(st.integers(60, 10**8))

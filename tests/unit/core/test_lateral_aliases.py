@@ -15,6 +15,7 @@ CASES = {
         {"b": "`a` + 1", "c": "(`a` + 1) * 2", "d": "((`a` + 1) * 2) + (`a` + 1)"},
         {"b": "`a` + 1", "c": f"({B}) * 2", "d": f"(`__pgt_alias_c`) + ({B})"},
     ),
+    "the parentheses are a call's": ({"b": "(`a` + 1)", "c": "f(`a` + 1)"}, {"b": "(`a` + 1)", "c": f"f({B})"}),
     "not of another binding": ({"b": "`a` + 1", "c": "`a` + 1 * 2"}, {"b": "`a` + 1", "c": "`a` + 1 * 2"}),
     "not of two calls": ({"b": "f(`a`) + f(`x`)", "c": "2 * f(`a`) + f(`x`)"}, None),
     "not of a column": ({"b": "`t`.`a`", "c": "`t`.`a` + 1"}, None),

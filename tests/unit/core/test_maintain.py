@@ -48,9 +48,8 @@ class Warehouse:
             self.done.append(sql.split("\n")[0])
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        if sql.startswith("SET "):
-            key = sql.removeprefix("SET ")
-            return [{"key": key, "value": self.settings[key]}]
+        if sql == "SET":
+            return [{"key": key, "value": value} for key, value in self.settings.items()]
         return [{"key": key, "value": value} for key, value in self.properties.items()]
 
     @property

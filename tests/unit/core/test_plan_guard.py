@@ -46,11 +46,16 @@ SAME = {
         ("      +- Relation spark", "      +- Project [k#15L, my name#16 AS n#77]\n         +- Relation spark"),
     ],
     "another order below": [("Project [region#12, amount#13L]", "Project [amount#13L, region#12]")],
+    "a column passed on twice": [
+        ("Project [region#12, amount#13L]", "Project [region#12, amount#13L AS a#71L, amount#13L]"),
+    ],
+    "a column grouped by twice": [("Aggregate [region#12], ", "Aggregate [region#12, region#12], ")],
     "other physical plans": [("isFinalPlan=false", "isFinalPlan=true")],
 }
 OTHER = {
     "another column": [("sum(amount#13L)", "sum(k#11L)")],
     "another function": [("sum(amount#13L)", "sum(DISTINCT amount#13L)")],
+    "a column shown twice": [("sum(amount#13L) AS total#20L]", "sum(amount#13L) AS total#20L, region#12]")],
     "a sign": [("sum(amount#13L)", "sum(-amount#13L)")],
     "a constant": [("> 1)", "> 2)")],
     "another relation": [("shop.customers", "shop.others")],
@@ -189,6 +194,16 @@ def test_below_a_window_as_well_but_not_below_a_union() -> None:
     assert guard.same_plan(turned, without)
     assert not guard.same_plan(turned.replace(window, "Union"), without.replace(window, "Union"))
     assert not guard.same_plan(plan, without)  # that is another set of columns
+
+
+def test_at_the_top_and_below_a_union_a_column_may_not_be_passed_on_twice() -> None:
+    relation = "Relation spark_catalog.shop.o[k#1L,v#2L] parquet"
+    for above in ("", "Union false, false\n:- "):
+        below = "+- " if not above else ":  +- "
+        plans = [f"{above}Project [k#1L{more}]\n{below}{relation}" for more in (", v#2L", ", v#2L, k#1L")]
+        other = f"\n+- {relation}" if above else ""
+        one, two = (f"== Optimized Logical Plan ==\n{plan}{other}\n" for plan in plans)
+        assert guard.difference(one, two) is not None
 
 
 def test_a_generators_alias_is_no_part_of_its_meaning() -> None:

@@ -21,7 +21,7 @@ from dbt_trickle.delta.aggregate.state import TOO_FEW
 from dbt_trickle.errors import CommandError, ConfigError, ModelError, TrickleError, WarehouseError, raised_in_sql
 from dbt_trickle.formats.base import Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.run import verify
+from dbt_trickle.run import compared, verify
 from dbt_trickle.run.announced import Planned
 from dbt_trickle.run.frozen import Frozen
 from dbt_trickle.run.invocation import Invocation
@@ -113,7 +113,7 @@ def test_108_a_key_that_names_no_column(key: str, mode: str) -> None:
 def test_212_what_cannot_be_verified(table: StreamTable, why: str) -> None:
     warehouse = Warehouse()
     with pytest.raises(ModelError) as problem:
-        verify.prepare(warehouse, Frozen(warehouse), table, None)
+        compared.prepare(warehouse, Frozen(warehouse), table, None)
     assert problem.value.code == "TRK-212"
     told(problem.value.about("shop.totals"), "stream table shop.totals", "cannot be verified", why, "trickle verify")
     verdict = verify.verify(warehouse, Frozen(warehouse), table)
@@ -123,7 +123,7 @@ def test_212_what_cannot_be_verified(table: StreamTable, why: str) -> None:
 def test_305_other_columns_than_the_query_s() -> None:
     warehouse = Warehouse({"id": "string", "sum(x)": "bigint"})
     with pytest.raises(WarehouseError) as problem:
-        verify.prepare(warehouse, Frozen(warehouse), TABLE, None)
+        compared.prepare(warehouse, Frozen(warehouse), TABLE, None)
     assert problem.value.code == "TRK-305"
     told(
         problem.value.about("shop.totals"),
@@ -149,7 +149,7 @@ def test_307_a_view_that_does_not_show_its_storage_as_it_is(shown: str) -> None:
     verdict = verify.verify(warehouse, Frozen(warehouse), TABLE)
     assert (verdict.outcome, shown in verdict.reason) == (verify.DIFFERENT, True)
     with pytest.raises(WarehouseError) as problem:
-        verify.prepare(warehouse, Frozen(warehouse), TABLE, None)
+        compared.prepare(warehouse, Frozen(warehouse), TABLE, None)
     assert problem.value.code == "TRK-307"
     told(problem.value.about("shop.totals"), "its view does not show changes.st_5_g1 as it is", "`dbt run`")
 

@@ -69,7 +69,8 @@ def check(lake: Lake, case: Case) -> None:
         if done.few:
             assert_same(kept.stored(), kept.anew(1), how, case, history)
         if done.moved is not None:
-            assert done.moved == ((now - was).total(), (was - now).total()), f"{case}\n\n{how}\nof\n{history}"
+            old, new = kept.anew(0), kept.anew(1)  # also by what is not shown
+            assert done.moved == ((new - old).total(), (old - new).total()), f"{case}\n\n{how}\nof\n{history}"
 
 
 def check_twice(lake: Lake, case: Case) -> None:
@@ -77,7 +78,7 @@ def check_twice(lake: Lake, case: Case) -> None:
     kept = _kept(lake, case)
     for history in case.histories:
         kept.load(history)
-        due = kept.twice_is_wrong(kept.query(0), kept.query(1))
+        due = kept.twice_is_wrong(kept.anew(0), kept.anew(1))
         done = kept.refreshed(history, 0)
         kept.turn()  # the same way once more
         try:

@@ -24,7 +24,7 @@ from dbt_trickle.names import Relation, quote, storage_column
 from dbt_trickle.run.narrowed import narrowed
 from dbt_trickle.tree.algebra import Aggregate
 from dbt_trickle.tree.build import Built, build
-from dbt_trickle.tree.identity import grouped, identity
+from dbt_trickle.tree.identity import grouped, identity, with_keys
 from dbt_trickle.tree.render import state
 
 
@@ -78,7 +78,7 @@ class Kept:
         return Bag(self._lake.duck.run(self._as_of(at(self._case.text, 0), number)))
 
     def rows(self) -> Bag:
-        columns = ", ".join(f'"{name}"' for name in self.shape.outputs)
+        columns = ", ".join(f'"{name}"' for name in self.shape.shown)
         return Bag(self._lake.duck.run(f"SELECT {columns} FROM {STORAGE.identifier}"))
 
     def stored(self) -> Bag:
@@ -154,12 +154,15 @@ class Kept:
 
 def _shape(lake: Lake, built: Built, declared: Sequence[int]) -> Shape:
     """What the product asks Spark for, types, is asked of DuckDB."""
+    tree = built.tree if declared else with_keys(built.tree)
+    keys = tree.items[len(built.tree.items) :]
     columns = tuple(Column(name, "", storage_column(name, i)) for i, name in enumerate(built.output_names))
-    groups, found = grouped(built.tree), identity(built.tree, declared)
-    if groups is None or not found.by_groups or built.tree.child is not groups:
-        return Shape(built.tree, columns, found, None, "")
+    columns += tuple(Column(item.value.sql, "", item.name) for item in keys)
+    groups, found = grouped(tree), identity(tree, declared)
+    if groups is None or not found.by_groups or tree.child is not groups:
+        return Shape(tree, columns, found, None, "", len(keys))
     kept = stateful(groups, _typed(lake, groups, _at(0)))
-    return Shape(built.tree, columns, found, kept if isinstance(kept, Stateful) else None, "")
+    return Shape(tree, columns, found, kept if isinstance(kept, Stateful) else None, "", len(keys))
 
 
 def _typed(lake: Lake, groups: Aggregate, sources: Mapping[str, str]) -> tuple[Typed, ...]:

@@ -1,0 +1,25 @@
+"""Which stream table reads what, as far as it is known: from what each was computed from, and from dbt's project."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.plan.graph import Reads
+
+
+def edges(tables: Collection[StreamTable], project: Mapping[str, tuple[str, Collection[str]]]) -> Reads:
+    """By public names. `project`: unique id → public name of each of its stream tables, and the unique ids of those
+    that it reads.
+
+    The catalog knows what was read last, the project what dbt refers to: a name may stand in a text without ref().
+    """
+    by_key = {f"pgt_{table.pgt_id}": str(table.public) for table in tables}
+    found: dict[str, set[str]] = {}
+    for table in tables:
+        found[str(table.public)] = {
+            by_key.get(key, version.relation) for key, version in table.frontier.items() if version.kind != "VIEW"
+        }
+    for name, reads in project.values():
+        found.setdefault(name, set()).update(project[each][0] for each in reads if each in project)
+    return {name: frozenset(reads) for name, reads in found.items()}
