@@ -69,3 +69,18 @@ def parsed(lines: list[str]) -> Node:
 
 def over(node: Node, change: Callable[[Node], Node]) -> Node:
     return replace(node, children=tuple(map(change, node.children)), inner=tuple(map(change, node.inner)))
+
+
+def listed_items(listed: str) -> list[str] | None:
+    """What stands between the commas of a list."""
+    if not (listed.startswith("[") and listed.endswith("]")):
+        return None
+    result, depth, item = [], 0, ""
+    for character in listed[1:-1] + ",":
+        depth += (character in "([") - (character in ")]")
+        if character != "," or depth:
+            item += character
+            continue
+        result.append(item.strip())
+        item = ""
+    return result

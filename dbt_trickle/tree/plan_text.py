@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from dbt_trickle.tree.plan_nodes import Node, over, parsed, walk
+from dbt_trickle.tree.plan_distinct import in_order
+from dbt_trickle.tree.plan_nodes import Node, listed_items, over, parsed, walk
 
 # A name with spaces and the like: known where the column comes from, and where it is made.
 _RELATION_COLUMN = re.compile(r"[\[,] ?([^#\[\],]+)#(\d+)")
@@ -36,7 +37,7 @@ _CTE = re.compile(r"\b(CTERelation(?:Def|Ref)) (\d+)")
 def normalized(plan: str) -> Node:
     tree = parsed([line.rstrip() for line in plan.strip("\n").splitlines()])
     tree = _changed(tree, lambda text: _ALIAS_OF_GENERATOR.sub(r"\1, ", _CROSS.sub("Join Inner", _HINT.sub("", text))))
-    return _numbered(_without_idle_projects(_without_renaming(_without_names(tree))))
+    return _numbered(in_order(_without_idle_projects(_without_renaming(_without_names(tree)))))
 
 
 def ids_of_two_relations(plan: Node) -> set[str]:
@@ -121,7 +122,7 @@ def _without_repeats(text: str) -> str:
     """A column that is passed on twice, where the list's order is nobody's; or that is grouped by twice."""
     kind, _, lists = text.partition(" ")
     listed, comma, rest = lists.partition("], ") if kind == "Aggregate" else (lists, "", "")
-    items = _items(listed + ("]" if comma else ""))
+    items = listed_items(listed + ("]" if comma else ""))
     if items is None or (kind == "Aggregate" and not comma):
         return text
     if not any(_ONE.fullmatch(each) and items.count(each) > 1 for each in items):
@@ -173,23 +174,8 @@ def _generated(node: Node) -> list[str] | None:
 
 def _made(listed: str) -> list[str] | None:
     """The ids of a select list: `[#1, sum(#2) AS #3L]`."""
-    found = [_SHOWN.fullmatch(each) for each in _items(listed) or [""]]
+    found = [_SHOWN.fullmatch(each) for each in listed_items(listed) or [""]]
     return None if None in found else [each.group(1) for each in found if each is not None]
-
-
-def _items(listed: str) -> list[str] | None:
-    """What stands between the commas of a list."""
-    if not (listed.startswith("[") and listed.endswith("]")):
-        return None
-    result, depth, item = [], 0, ""
-    for character in listed[1:-1] + ",":
-        depth += (character in "([") - (character in ")]")
-        if character != "," or depth:
-            item += character
-            continue
-        result.append(item.strip())
-        item = ""
-    return result
 
 
 def _numbered(tree: Node) -> Node:
