@@ -12,8 +12,7 @@ from dbt_trickle.capture.table import FEED_PROPERTY
 from dbt_trickle.formats import delta
 
 # CHANGE COLUMN can widen a type: no row moved, but `typeof(x)` or an overflow in the query comes out otherwise.
-# FSCK drops files from the table that are not there any more, and rows with them.
-_NOTHING = delta.NO_CHANGE - {"CHANGE COLUMN", "CHANGE COLUMNS", "FSCK"}
+_NOTHING = delta.NO_CHANGE - {"CHANGE COLUMN", "CHANGE COLUMNS"}
 # Operations from Delta's DeltaOperations whose effect does not hang on their parameters.
 _EFFECTS = {
     **dict.fromkeys(_NOTHING, Effect.NOTHING),

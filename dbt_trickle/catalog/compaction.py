@@ -31,7 +31,7 @@ def superseded(journal: str, oldest: str) -> str:
     Payloads of the history are most of the journal, and only read where they are old. Two entries of one key and one
     instant both stay: which of them the views show is not for us to say.
     """
-    newest_first = "ORDER BY at DESC, seq DESC"
+    newest_first = f"ORDER BY {', '.join(f'{by} DESC' for by in tables.ORDER)}"
     states = ", ".join(map(literal, _STATES))
     history, event = literal(tables.HISTORY), literal(tables.EVENT)
     over = f"payload = '' OR (kind = {literal(tables.INVOCATION)} AND get_json_object(payload, '$.state') = 'CLOSED')"

@@ -15,6 +15,7 @@ from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation, literal
 
 _sequence = itertools.count()
+_BEGINNINGS = 2**40  # more than one process ever appends
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Entry:
     kind: str
     key: str
     payload: str
+    begins: bool = False  # whatever is said of its key beside it, is later
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def read_query(catalog_schema: str) -> str:
     wanted = (tables.STREAM_TABLE, tables.DEPENDENCIES, tables.INVOCATION, tables.META, tables.MAINTENANCE)
     kinds = ", ".join(map(literal, wanted))
     return (
-        f"SELECT kind, key, max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
+        f"SELECT kind, key, {tables.NEWEST} AS payload FROM {tables.journal(catalog_schema).sql} "
         f"WHERE kind IN ({kinds}) GROUP BY kind, key"
     )
 
@@ -87,9 +89,9 @@ def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
 
 
 def append(catalog_schema: str, invocation_id: str, entries: Sequence[Entry]) -> str:
-    """One INSERT, hence one commit. `seq` orders entries of one instant, as they were made."""
+    """One INSERT, hence one commit. `seq` orders entries of one instant, as they were made (tables.ORDER)."""
     rows = ",\n".join(
-        f"({literal(e.kind)}, {literal(e.key)}, current_timestamp(), {next(_sequence)}, "
+        f"({literal(e.kind)}, {literal(e.key)}, current_timestamp(), {next(_sequence) - _BEGINNINGS * e.begins}, "
         f"{literal(invocation_id)}, {literal(e.payload)})"
         for e in entries
     )
@@ -110,13 +112,13 @@ def dependencies(number: int, rows: Sequence[Dependency]) -> Entry:
 
 
 def refresh(row: Refresh) -> Entry:
-    return Entry(tables.HISTORY, row.refresh_id, _json(row.to_row()))
+    return Entry(tables.HISTORY, row.refresh_id, _json(row.to_row()), begins=row.status == "RUNNING")
 
 
 def opened(invocation_id: str, planned: Mapping[int, Relation]) -> Entry:
     """With the public names: of a stream table that is being created, the catalog knows nothing else."""
     names = {str(number): list(public.parts) for number, public in planned.items()}
-    return Entry(tables.INVOCATION, invocation_id, _json({"state": "OPEN", "stream_tables": names}))
+    return Entry(tables.INVOCATION, invocation_id, _json({"state": "OPEN", "stream_tables": names}), begins=True)
 
 
 def closed(invocation_id: str) -> Entry:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dbt_trickle.catalog import capture_views
 from dbt_trickle.names import Relation, literal, quote
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 JOURNAL = "pgt_journal"
 STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META, MAINTENANCE = (
     "stream_table",
@@ -23,6 +23,11 @@ STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META, MAINTENANCE = (
     "meta",
     "maintenance",
 )
+# How entries of one key are ordered: by when the server wrote them, and those of one append as they were made. A
+# beginning (its `seq` is below zero) comes before any end: one that the server is late with, or that was sent again
+# because its answer was lost, would otherwise be news.
+ORDER = ("seq >= 0", "at", "seq")
+NEWEST = f"max_by(payload, struct({', '.join(ORDER)}))"
 # Nobody reads an old version of the journal; at a run a minute it has thousands of commits a day.
 PROPERTIES = {
     "delta.logRetentionDuration": "interval 2 days",
@@ -149,9 +154,8 @@ def views(catalog_schema: str) -> dict[str, str]:
         "pgt_stream_tables": _typed(_newest(source, STREAM_TABLE), STREAM_TABLE_COLUMNS),
         "pgt_dependencies": _typed(_newest(source, DEPENDENCIES), DEPENDENCY_COLUMNS, array="rows"),
         "pgt_refresh_history": _typed(_newest(source, HISTORY), HISTORY_COLUMNS),
-        "pgt_events": _typed(f"SELECT payload FROM {source} WHERE kind = {literal(EVENT)}", EVENT_COLUMNS),
-        "pgt_meta": f"SELECT key, max_by(payload, struct(at, seq)) AS value FROM {source} "
-        f"WHERE kind = {literal(META)} GROUP BY key",
+        "pgt_events": _typed(_each(source, EVENT), EVENT_COLUMNS),
+        "pgt_meta": f"SELECT key, {NEWEST} AS value FROM {source} WHERE kind = {literal(META)} GROUP BY key",
         "pgt_change_tracking": capture_views.change_tracking(at("pgt_dependencies"), at("pgt_stream_tables")),
         "stream_tables_info": "SELECT *, "
         "unix_timestamp(current_timestamp()) - unix_timestamp(data_timestamp) AS staleness_seconds "
@@ -168,9 +172,14 @@ def _properties() -> str:
 def _newest(source: str, kind: str) -> str:
     """The newest entry of each key; a dropped stream table's newest has no payload."""
     return (
-        f"SELECT payload FROM (SELECT max_by(payload, struct(at, seq)) AS payload FROM {source} "
+        f"SELECT payload FROM (SELECT {NEWEST} AS payload FROM {source} "
         f"WHERE kind = {literal(kind)} GROUP BY key) WHERE payload <> ''"
     )
+
+
+def _each(source: str, kind: str) -> str:
+    """Each entry once: an append whose answer was lost is sent again."""
+    return f"SELECT payload FROM {source} WHERE kind = {literal(kind)} GROUP BY key, payload"
 
 
 def _typed(query: str, columns: Mapping[str, str], array: str | None = None) -> str:

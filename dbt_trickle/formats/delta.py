@@ -20,12 +20,13 @@ OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./:@=+ -]+")
 
-# Operations that leave the rows as they are: comments, properties, layout. From Delta's DeltaOperations.
+# Operations that leave the rows as they are: comments, properties, layout. From Delta's DeltaOperations. Not FSCK: the
+# files that it finds missing are taken out of the table, with their rows.
 NO_CHANGE = frozenset(
     (
         "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "CHANGE COLUMN", "CHANGE COLUMNS", "ADD CONSTRAINT",
         "DROP CONSTRAINT", "OPTIMIZE", "REORG", "VACUUM START", "VACUUM END", "COMPUTE STATS", "CLUSTER BY",
-        "UPGRADE PROTOCOL", "FSCK",
+        "UPGRADE PROTOCOL",
     )
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 
 from dbt_trickle.catalog.state import StreamTable
-from dbt_trickle.errors import TrickleBug, WarehouseError
+from dbt_trickle.errors import TrickleBug, TrickleError, WarehouseError
 from dbt_trickle.plan.decide import Decision, Work, instead
 from dbt_trickle.run import outcomes, recover, retry
 from dbt_trickle.run.announced import Outcome
@@ -39,6 +39,27 @@ def until_done(request: Request, session: Session, run: Invocation, attempt: Att
                 raise
             why = f"tried again, since {retry.reason(problem)}"
     raise TrickleBug("counting came to an end")
+
+
+def done_all_the_same(
+    request: Request, session: Session, run: Invocation, before: StreamTable | None, problem: TrickleError
+) -> Outcome | None:
+    """A failure behind the commit that counts, or an answer that was lost for good: readers see the new rows by then.
+
+    What a commit is followed by (descriptions, clustering, the end of old generations) is made up for by the next run.
+    """
+    if not isinstance(problem, WarehouseError) or not run.running(request.pgt_id).action:
+        return None  # it was told before anything was tried
+    try:
+        current = run.look_again(session, request.pgt_id, request.public)
+        own = recover.committed_by(session, current, run.invocation_id) if current is not None else None
+    except WarehouseError:
+        return None  # what happened is to be told, not that nobody can be asked about it
+    if current is None or own is None:
+        return None
+    outcome = outcomes.committed(run, before, current, *own)
+    told = f"what was to follow its commit failed, and is left to the next run: {problem.what.splitlines()[0]}"
+    return replace(_told(outcome, told), warnings=(*outcome.warnings, f"{request.name}: {told} [{problem.code}]"))
 
 
 def _again(

@@ -203,11 +203,12 @@ class Invocation:
 
     def look_again(self, session: Session, number: int, public: Relation) -> StreamTable | None:
         """Another run has moved it: its state as its storage tells. One that was closed as dead may have done it."""
+        before = self.state(number)
         current = self._rolled_forward(session, number, public)
         self.sources.forget(public)
         found = recover.last_marked(session, current.storage, number) if current and current.is_populated else None
         if found is not None and found[1].run != self.invocation_id:
-            late = past.after_all(session, self.settings.catalog_schema, *found)
+            late = past.after_all(session, self.settings.catalog_schema, *found, before)
             with self._guard:
                 self._late += late
         return current
@@ -304,6 +305,7 @@ class Invocation:
         if self._catalog is None or not self._catalog.unclosed:
             return []
         entries: list[store.Entry] = []
+        known = dict(self._states)
         committed: dict[str, dict[int, tuple[Commit, Marker]]] = defaultdict(dict)
         for number, public in sorted(self._catalog.in_doubt.items()):
             before = self._states.get(number)
@@ -316,6 +318,7 @@ class Invocation:
                 for commit, marker in recover.marked_commits(session, current.storage, number):
                     committed[marker.run].setdefault(number, (commit, marker))
         for dead in self._catalog.unclosed:
-            entries += past.close_rows(session, self.settings.catalog_schema, dead, committed[dead], self.clock())
+            at = self.settings.catalog_schema
+            entries += past.close_rows(session, at, dead, committed[dead], known, self.clock())
             entries.append(store.closed(dead))
         return entries

@@ -13,7 +13,7 @@ from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUPERSEDED, SUSPENDED_B
 from dbt_trickle.run import recover, retire, retry, work
 from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.invocation import Invocation
-from dbt_trickle.run.pins import dependencies
+from dbt_trickle.run.pins import carried_over, dependencies
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import is_about_columns
 from dbt_trickle.run.situation import Situation
@@ -100,7 +100,8 @@ def committed(
         frontier_to=marker.frontier,
         end_time=run.clock(),
     )
-    found = dependencies(state.pgt_id, dict(marker.frontier), state.unversioned)
+    now = dependencies(state.pgt_id, dict(marker.frontier), state.unversioned)
+    found = carried_over(now, run.dependencies(state.pgt_id))
     moved = before is None or before.generation != marker.generation
     return Outcome(row, state, found, moved=moved)
 

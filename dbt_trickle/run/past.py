@@ -10,6 +10,7 @@ from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.formats.base import Commit, Marker, frontier_json
 from dbt_trickle.names import literal
+from dbt_trickle.plan import due
 from dbt_trickle.run import recover
 from dbt_trickle.run.session import Session
 
@@ -21,6 +22,7 @@ def close_rows(
     catalog_schema: str,
     invocation_id: str,
     committed: Mapping[int, tuple[Commit, Marker]],
+    before: Mapping[int, StreamTable],
     now: str,
 ) -> list[store.Entry]:
     """The RUNNING rows of an invocation that died: COMPLETED where its commit is found, else FAILED.
@@ -32,7 +34,7 @@ def close_rows(
         if found["status"] != "RUNNING":
             continue
         if found["pgt_id"] in committed:
-            found |= _as_committed(*committed[found["pgt_id"]])
+            found |= _as_committed(*committed[found["pgt_id"]], before.get(found["pgt_id"]))
         else:
             found |= {
                 "status": "FAILED",
@@ -45,22 +47,25 @@ def close_rows(
     return entries
 
 
-def after_all(session: Session, catalog_schema: str, commit: Commit, marker: Marker) -> list[store.Entry]:
-    """A run that was closed as dead had its last statement done by the server later: it has committed after all.
+def after_all(
+    session: Session, catalog_schema: str, commit: Commit, marker: Marker, before: StreamTable | None
+) -> list[store.Entry]:
+    """A run that was closed as dead, or lost its connection for good, had its last statement done by the server later:
+    it has committed after all.
 
-    Its rows were closed by another run, so the journal has them under that one's name.
+    Its rows may have been closed by another run, so the journal may have them under that one's name.
     """
     of_the_run = f"get_json_object(payload, '$.invocation_id') = {literal(marker.run)}"
     return [
-        _entry({**found, **_as_committed(commit, marker), "error_message": None})
+        _entry({**found, **_as_committed(commit, marker, before), "error_message": None})
         for found in _rows(session, catalog_schema, of_the_run)
-        if found["pgt_id"] == marker.pgt_id and found["error_message"] == KILLED
+        if found["pgt_id"] == marker.pgt_id and found["status"] == "FAILED"
     ]
 
 
 def _rows(session: Session, catalog_schema: str, which: str) -> list[dict[str, Any]]:
     rows = session.query(
-        f"SELECT max_by(payload, struct(at, seq)) AS payload FROM {tables.journal(catalog_schema).sql} "
+        f"SELECT {tables.NEWEST} AS payload FROM {tables.journal(catalog_schema).sql} "
         f"WHERE kind = {literal(tables.HISTORY)} AND {which} GROUP BY key"
     )
     return [json.loads(row["payload"]) for row in rows]
@@ -70,9 +75,12 @@ def _entry(row: Mapping[str, Any]) -> store.Entry:
     return store.Entry(tables.HISTORY, row["refresh_id"], json.dumps(row))
 
 
-def _as_committed(commit: Commit, marker: Marker) -> dict[str, Any]:
+def _as_committed(commit: Commit, marker: Marker, before: StreamTable | None) -> dict[str, Any]:
+    """`before`: its state until then, as the catalog had it."""
     inserted, deleted = recover.moved_rows(commit, marker)
+    first = {} if before is not None and before.is_populated else {"initiated_by": "INITIAL"}
     return {
+        **first,
         "status": "COMPLETED",
         "action": marker.action,
         "reason": marker.reason,
@@ -82,21 +90,23 @@ def _as_committed(commit: Commit, marker: Marker) -> dict[str, Any]:
         "rows_inserted": inserted,
         "rows_deleted": deleted,
         "delta_rows": inserted + deleted,
+        "freshness_deadline": due.deadline(marker.definition.get("schedule"), marker.data_timestamp),
+        "frontier_from": frontier_json(before.frontier if before is not None else {}),
         "frontier_to": frontier_json(marker.frontier),
     }
 
 
 def of(session: Session, table: StreamTable) -> list[Refresh]:
     """What its storage tells of the refreshes that committed to it: the newest of this generation, oldest first."""
-    return [
-        Refresh(
-            f"{table.pgt_id} {marker.batch} {marker.run}",
-            table.pgt_id,
-            marker.run,
-            start_time=commit.committed_at,
-            initiated_by="INITIAL" if marker.batch == 1 else "DBT",
-            frontier_to=marker.frontier,
-            **{key: value for key, value in _as_committed(commit, marker).items() if key != "frontier_to"},
-        )
-        for commit, marker in reversed(recover.marked_commits(session, table.storage, table.pgt_id))
-    ]
+    found, before = [], None
+    for commit, marker in reversed(recover.marked_commits(session, table.storage, table.pgt_id)):
+        row = {
+            **_as_committed(commit, marker, before),
+            "initiated_by": "INITIAL" if marker.batch == 1 else "DBT",
+            "frontier_from": before.frontier if before is not None else {},
+            "frontier_to": marker.frontier,
+        }
+        name = f"{table.pgt_id} {marker.batch} {marker.run}"
+        found.append(Refresh(name, table.pgt_id, marker.run, start_time=commit.committed_at, **row))
+        before = recover.apply_marker(table, table.storage, commit, marker)
+    return found

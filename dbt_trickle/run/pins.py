@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dbt_trickle.capture.table import TableFacts
 from dbt_trickle.catalog.state import Dependency, Unversioned
 from dbt_trickle.errors import ModelError
 from dbt_trickle.formats.base import Frontier, SourceVersion
-from dbt_trickle.names import Relation
+from dbt_trickle.names import Relation, key_of
 from dbt_trickle.run.views import ViewText
 from dbt_trickle.sql.text import Edit
 
@@ -89,6 +89,19 @@ def no_such_source(relation: Relation) -> ModelError:
         "TRK-202",
         f"its source {relation} does not exist",
         remedy="Check the name in the source's yml (schema, identifier), and that what builds it has run.",
+    )
+
+
+def carried_over(now: Iterable[Dependency], known: Iterable[Dependency]) -> tuple[Dependency, ...]:
+    """How each source was captured until now, which a refresh that cannot say anything of it does not undo: a feed that
+    was found wrong is not read again.
+    """
+    before = {key_of(row.source): row for row in known}
+    return tuple(
+        replace(found, source_table_id=row.source_table_id, confirmed_version=row.confirmed_version)
+        if (found := before.get(key_of(row.source))) is not None and found.source_type == row.source_type
+        else row
+        for row in now
     )
 
 

@@ -27,8 +27,11 @@ def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     try:
         outcome = attempts.until_done(request, session, run, _refresh)
     except TrickleError as problem:
-        fail(run, request.pgt_id, problem)
-        raise problem.about(request.name) from problem
+        done = attempts.done_all_the_same(request, session, run, before, problem)
+        if done is None:
+            fail(run, request.pgt_id, problem)
+            raise problem.about(request.name) from problem
+        outcome = done
     outcome = _with_events(outcome, request, before)
     run.finish(outcome)
     return outcome

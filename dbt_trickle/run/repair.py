@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbt_trickle.catalog import store, tables
-from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.catalog.state import Dependency, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import past, public_name, recover, retire
 from dbt_trickle.run.orphans import Orphan, Scope, in_use, left_over, of_removed_models
-from dbt_trickle.run.pins import dependencies
+from dbt_trickle.run.pins import carried_over, dependencies
 from dbt_trickle.run.session import Session, is_missing
 
 
@@ -24,6 +24,7 @@ class Findings:
     left_alone: tuple[Orphan, ...] = ()  # the reason says why
     removed: frozenset[int] = frozenset()  # stream tables whose catalog rows go with the orphans
     unknown: frozenset[int] = frozenset()  # of those rebuilt, what the catalog had nothing of: no history either
+    captured: Mapping[int, tuple[Dependency, ...]] = field(default_factory=dict)  # as the catalog knows it
 
 
 def read_catalog(session: Session, settings: ProjectSettings) -> store.Catalog:
@@ -61,6 +62,7 @@ def examine(session: Session, settings: ProjectSettings, scope: Scope) -> Findin
         (*removed.left_alone, *(in_use(orphan) for number, orphan in left if number in in_doubt)),
         removed.numbers,
         frozenset(rebuilt.keys() - known.keys()),
+        catalog.dependencies,
     )
 
 
@@ -74,7 +76,8 @@ def write(session: Session, settings: ProjectSettings, findings: Findings) -> No
         session.execute(statement)
     entries = [store.schema_version()]
     for table in findings.rebuilt:
-        sources = dependencies(table.pgt_id, table.frontier, table.unversioned)
+        now = dependencies(table.pgt_id, table.frontier, table.unversioned)
+        sources = carried_over(now, findings.captured.get(table.pgt_id, ()))
         entries += [store.stream_table(table), store.dependencies(table.pgt_id, sources)]
         if table.pgt_id in findings.unknown:
             entries += map(store.refresh, past.of(session, table))

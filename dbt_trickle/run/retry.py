@@ -73,7 +73,8 @@ def despite_others(session: Session, statement: str, who: str, wait: Callable[[f
 class Patient:
     """A session for statements that may be repeated as they are: a server that is away is waited for.
 
-    So may all of the catalog's: what is there is not created again, and of an entry that is appended twice one counts.
+    So may all of the catalog's: what is there is not created again, and of an entry that is appended twice one counts,
+    however late the other one is (catalog/tables.py, ORDER).
     """
 
     inner: Session

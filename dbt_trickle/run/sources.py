@@ -189,6 +189,7 @@ class Sources:
             raise
 
     def _table(self, session: Session, relation: Relation, before: SourceVersion | None) -> Pinned:
+        asked = self._clock()  # what is committed while that is answered may be in, or not
         newest = delta.commit_of(session.query(delta.history(relation, 1))[0])
         if before is not None and (before.version, before.committed_at) == (
             newest.version,
@@ -204,7 +205,7 @@ class Sources:
             tables = {relation.key: facts}
         text = delta.at_version(relation.sql, version.version)
         found = {relation.key: version}
-        return Pinned(text, False, placeholder(relation.key), found, tables, as_of=(self._clock(),))
+        return Pinned(text, False, placeholder(relation.key), found, tables, as_of=(asked,))
 
     def _stream_table(self, session: Session, relation: Relation, upstream: StreamTable) -> Pinned:
         """A stream table is a source of its own: the storage behind its public name."""

@@ -130,7 +130,9 @@ class Interrupted(Watched):
 
 @dataclass
 class Lossy:
-    """Loses the answer of one statement, of those that count; the catalog's are not tried again by the engine."""
+    """Loses the answer of one statement, of those that count; the catalog's, which are sent again as they are, have a
+    test of their own.
+    """
 
     connect: Callable[[], Session]
     inner: Session

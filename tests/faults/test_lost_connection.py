@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from crash_cases import Alter, BringIn, Case, Create, create_source
@@ -15,10 +17,13 @@ from fault_thrift import ThriftSession
 from thrift_server import ThriftServer
 
 from dbt_trickle.apply import few
+from dbt_trickle.catalog import tables
 from dbt_trickle.errors import WarehouseError
+from dbt_trickle.names import Relation
 from dbt_trickle.run import recover
 from dbt_trickle.run.announced import Planned
 from dbt_trickle.run.refresh import refresh
+from dbt_trickle.run.session import Session
 
 pytestmark = pytest.mark.thrift
 
@@ -45,6 +50,47 @@ def test_every_lost_answer(world: World, kind: type[Case], expose: str, action: 
         assert at < count or executed == count, "the last one loses nothing"
     for outcome in world.run(*(case.request for case in cases)):
         assert outcome.refresh.action == "NO_DATA", outcome.refresh
+
+
+@dataclass
+class Journal:
+    """Loses the answer of each append to the catalog once, and remembers what was sent."""
+
+    connect: Callable[[], Session]
+    inner: Session
+    sent: list[str] = field(default_factory=list)
+
+    def execute(self, sql: str) -> None:
+        self.inner.execute(sql)
+        if tables.JOURNAL in sql and sql.startswith("INSERT"):
+            self.sent.append(sql)
+            if self.sent.count(sql) == 1:
+                self.inner = self.connect()
+                raise WarehouseError("TRK-306", f"no answer of {sql[:60]}")
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        return self.inner.query(sql)
+
+
+def test_what_is_told_to_the_catalog_twice_or_late_is_told_once(world: World) -> None:
+    case = BringIn(world, "view", create_source(world), 0)
+    world.run(case.request)
+    case.move()
+    session = Journal(world.connect, world.connect())
+    run = world.invocation()
+    (outcome,) = world.run(case.request, session=session, run=run)
+    opened, again, closed, too = session.sent
+    assert opened == again != closed == too
+    world.sql(opened)  # the server is late with it
+    told = f"invocation_id = '{run.invocation_id}'"
+    (outcome,) = world.run(case.request)
+    assert outcome.refresh.action == "NO_DATA"
+    catalog = Relation.of(world.settings.catalog_schema, "pgt_refresh_history").sql
+    history = world.rows(f"SELECT action, status, batch FROM {catalog} WHERE {told}")
+    assert history == Counter([("DIFFERENTIAL", "COMPLETED", 2)])
+    events = Relation.of(world.settings.catalog_schema, "pgt_events").sql
+    completed = world.rows(f"SELECT count(*) FROM {events} WHERE pgt_id = {case.request.pgt_id}")
+    assert completed == Counter([(2,)])
 
 
 @dataclass

@@ -41,7 +41,6 @@ def test_a_widened_column_is_a_change() -> None:
     assert {o for o in NO_CHANGE if commit({"operation": o}).effect is not Effect.NOTHING} == {
         "CHANGE COLUMN",
         "CHANGE COLUMNS",
-        "FSCK",
     }
 
 

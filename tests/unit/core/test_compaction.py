@@ -60,9 +60,18 @@ ENTRIES = st.one_of(
     ),
     st.builds(event, st.integers(1, 2)),
 )
+
+
+def begins(payload: str) -> bool:
+    return "RUNNING" in payload or "OPEN" in payload
+
+
 # Entries of one append have one moment, and are told apart by their numbers.
 JOURNALS = st.lists(st.tuples(ENTRIES, st.integers(0, 9)), max_size=25).map(
-    lambda found: [Row(kind, key, at, seq, payload) for seq, ((kind, key, payload), at) in enumerate(found)]
+    lambda found: [
+        Row(kind, key, at, seq - 1000 if begins(payload) else seq, payload)
+        for seq, ((kind, key, payload), at) in enumerate(found)
+    ]
 )
 
 
@@ -79,7 +88,7 @@ def superseded(journal: Journal, oldest: int = OLDEST) -> set[Row]:
 
 def newest(journal: Journal, kind: str) -> dict[str, Row]:
     found: dict[str, Row] = {}
-    for row in sorted(journal, key=lambda row: (row.at, row.seq)):
+    for row in sorted(journal, key=lambda row: (row.seq >= 0, row.at, row.seq)):
         if row.kind == kind:
             found[row.key] = row
     return found

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from dbt_trickle.catalog import store, tables
-from dbt_trickle.catalog.state import Refresh
+from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import ConfigError, TrickleError, WarehouseError
-from dbt_trickle.formats.base import Commit, Marker
+from dbt_trickle.formats.base import Commit, Marker, SourceVersion
 from dbt_trickle.names import Relation
 from dbt_trickle.run import past
 from dbt_trickle.run.announced import Planned
@@ -128,37 +128,56 @@ class Dead:
 
 @pytest.mark.parametrize("action", [None, ""])
 def test_rows_of_a_run_that_died(action: str | None) -> None:
-    [entry] = past.close_rows(Dead(action), "trickle", "i", {}, "now")
+    [entry] = past.close_rows(Dead(action), "trickle", "i", {}, {}, "now")
     row = json.loads(entry.payload)
     assert (row["action"], row["status"]) == ("SKIP", "FAILED")
     marker = Marker(5, 4, 1, "DIFFERENTIAL", "orders moved", "", {}, "then", "i", 7, work="append")
     [entry] = past.close_rows(
-        Dead(action), "trickle", "i", {5: (Commit(3, "then", "WRITE", marker, {}), marker)}, "now"
+        Dead(action), "trickle", "i", {5: (Commit(3, "then", "WRITE", marker, {}), marker)}, {}, "now"
     )
     row = json.loads(entry.payload)
     assert (row["action"], row["status"], row["batch"]) == ("DIFFERENTIAL", "COMPLETED", 4)
 
 
+@pytest.mark.parametrize("populated", [False, True])
+def test_it_is_whole(populated: bool) -> None:
+    """As the run's own close would have written it, but for what only that run knew: how long its phases took."""
+    version = SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 9, "then")
+    before = StreamTable(5, "shop", "totals", "m", is_populated=populated, frontier={"shop.orders": version})
+    at = "2026-01-01T00:00:00.000+00:00"
+    marker = Marker(5, 4, 1, "DIFFERENTIAL", "", "", {}, at, "i", 7, definition={"schedule": "1d"}, work="append")
+    commit = Commit(3, "then", "WRITE", marker, {})
+    [entry] = past.close_rows(Dead(None), "trickle", "i", {5: (commit, marker)}, {5: before}, "now")
+    row = json.loads(entry.payload)
+    assert row["initiated_by"] == ("DBT" if populated else "INITIAL")
+    assert row["freshness_deadline"] == "2026-01-02T00:00:00.000+00:00"
+    assert row["frontier_from"]["shop.orders"]["version"] == 9
+
+
 def test_a_run_that_was_closed_as_dead_has_committed_after_all() -> None:
-    """The server did its last statement when the next run had looked already."""
+    """The server did its last statement when the next run had looked already, or when nobody was there any more to
+    take its answer.
+    """
     marker = Marker(5, 4, 1, "DIFFERENTIAL", "orders moved", "", {}, "then", "i", 7, work="append")
     commit = Commit(3, "later", "WRITE", marker, {"numOutputRows": "2"})
-    [closed_as_dead] = past.close_rows(Dead(None), "trickle", "i", {}, "now")
+    [closed_as_dead] = past.close_rows(Dead(None), "trickle", "i", {}, {}, "now")
 
     class Told(Dead):
         def __init__(self, payload: str) -> None:
             self.payload = payload
 
-    [entry] = past.after_all(Told(closed_as_dead.payload), "trickle", commit, marker)
+    [entry] = past.after_all(Told(closed_as_dead.payload), "trickle", commit, marker, None)
     row = json.loads(entry.payload)
     assert (row["action"], row["status"], row["batch"], row["error_message"]) == ("DIFFERENTIAL", "COMPLETED", 4, None)
     assert (row["refresh_id"], row["end_time"]) == ("r", "later")
-    # What an alive run has said of itself stays, and so does what was said of another stream table.
-    failed = json.dumps({**row, "status": "FAILED", "error_message": "no such column"})
+    lost = json.dumps({**row, "status": "FAILED", "error_message": "[TRK-306] no answer from the Spark server"})
+    [entry] = past.after_all(Told(lost), "trickle", commit, marker, None)
+    assert json.loads(entry.payload)["status"] == "COMPLETED"
+    # What a run that is alive says of itself stays, and so does what was said of another stream table.
     running = json.dumps({**row, "status": "RUNNING"})
     other = json.dumps({**json.loads(closed_as_dead.payload), "pgt_id": 6})
-    for payload in (failed, running, other):
-        assert not past.after_all(Told(payload), "trickle", commit, marker)
+    for payload in (json.dumps(row), running, other):
+        assert not past.after_all(Told(payload), "trickle", commit, marker, None)
 
 
 def test_a_failed_refresh_counts_as_a_failure_only() -> None:

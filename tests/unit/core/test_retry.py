@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dbt_trickle.catalog import store, tables
-from dbt_trickle.catalog.state import Experience, ForeignWrite, Refresh, StreamTable
+from dbt_trickle.catalog.state import Dependency, Experience, ForeignWrite, Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import ModelError, TrickleError, WarehouseError
 from dbt_trickle.formats.base import Marker, SourceVersion
@@ -183,6 +183,51 @@ def test_what_does_not_pass_is_told_and_counted(
     state = attempts.run.state(5)
     assert state is not None
     assert (state.consecutive_errors, state.needs_reinit) == (counted, False)
+
+
+def test_what_fails_behind_the_commit_is_left_to_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers see the new rows: to call that a failure would suspend what is right."""
+    attempts = Attempts(None)
+    refused = WarehouseError("TRK-301", "no right to DROP TABLE st_5_g0")
+
+    def attempt(request: Request, session: object, run: Invocation) -> Outcome:
+        run.decided(5, "DIFFERENTIAL")
+        attempts.commits("mine", 4)
+        raise refused
+
+    monkeypatch.setattr(refreshing, "_refresh", attempt)
+    outcome = refreshing.refresh(REQUEST, attempts.warehouse, attempts.run)
+    row, state = outcome.refresh, attempts.run.state(5)
+    assert (row.status, row.action, row.batch, row.rows_inserted) == ("COMPLETED", "DIFFERENTIAL", 4, 2)
+    assert row.reason.endswith("is left to the next run: no right to DROP TABLE st_5_g0")
+    assert outcome.warnings == (f"shop.totals: {row.reason.partition('; ')[2]} [TRK-301]",)
+    assert state is not None
+    assert (state.consecutive_errors, state.last_error, state.batch) == (0, None, 4)
+
+
+def test_a_connection_that_is_lost_for_good_may_have_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hooks have set is not in another connection, so it is not tried again; but looked at."""
+    attempts = Attempts(None)
+
+    def attempt(request: Request, session: object, run: Invocation) -> Outcome:
+        run.decided(5, "DIFFERENTIAL")
+        attempts.commits("mine", 4)
+        raise LOST
+
+    monkeypatch.setattr(refreshing, "_refresh", attempt)
+    found = refreshing.refresh(replace(REQUEST, hooked=True), attempts.warehouse, attempts.run)
+    assert (found.refresh.status, found.refresh.batch, attempts.waits) == ("COMPLETED", 4, [])
+
+
+def test_how_sources_are_captured_outlasts_a_lost_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A feed that was found wrong would be read again."""
+    attempts = Attempts(LOST)
+    known = Dependency(5, "shop.orders", "id", "TABLE", ("a",), "x", "WAL", "the feed was wrong", 8, mark="m")
+    attempts.run._catalog = store.Catalog(tables.SCHEMA_VERSION, {5: TABLE}, {5: (known,)})
+    attempts.commits("mine", 4)
+    monkeypatch.setattr(refreshing, "_refresh", attempts.attempt)
+    outcome = refreshing.refresh(REQUEST, attempts.warehouse, attempts.run)
+    assert outcome.dependencies == (replace(known, confirmed_version=9),)
 
 
 def test_ctrl_c_ends_the_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
