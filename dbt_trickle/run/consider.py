@@ -22,6 +22,7 @@ from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Phases, Situation, meaning_of, pinned_query, with_meaning
 from dbt_trickle.run.understand import Understood, understand
 from dbt_trickle.tree import fingerprint
+from dbt_trickle.tree import guard as guard_of_plans
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,18 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
     here = _situation(request, session, run, row, before, pinned, phases)
     facts = replace(
         here.facts,
-        unversioned=tuple(map(str, pinned.unversioned)),
+        unversioned=(*map(str, pinned.unversioned), *_of_the_day(before)),
         previous_storage_missing=stored is not None and stored.missing,
         storage_touched=stored.touched if stored is not None else "",
         shows_another=stored is not None and _is_another(request, stored.state),
     )
     return replace(here, facts=facts)
+
+
+def _of_the_day(before: StreamTable | None) -> tuple[str, ...]:
+    """Found out when it was loaded: what reads texts as moments may give another result of the same rows tomorrow."""
+    reason = str(before.engine.get("reason", "")) if before is not None else ""
+    return (reason,) if guard_of_plans.hangs_on_the_day(reason) else ()
 
 
 def _as_shown(request: Request, session: Session, run: Invocation) -> StreamTable | None:

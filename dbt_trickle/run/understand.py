@@ -20,7 +20,7 @@ from dbt_trickle.masking import masked
 from dbt_trickle.names import placeholder
 from dbt_trickle.run.columns import described, positions
 from dbt_trickle.run.doubts import doubt, types_of
-from dbt_trickle.run.plans import plans_differ
+from dbt_trickle.run.plans import of_today, plans_differ
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.sql.text import origin, without_terminator
@@ -97,9 +97,9 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
     try:
         built = _built(here, schemas)
     except (Unsupported, TrickleBug) as problem:
-        return Understood(None, str(problem), schemas)
+        return _not_understood(here, str(problem), schemas, remembered)
     if obstacle := _untold(built.tree):
-        return Understood(None, obstacle, schemas)
+        return _not_understood(here, obstacle, schemas, remembered)
     at = {key: delta.read_at(version) for key, version in tables.items()}
     known = _leeway(built, columns)
     declared = positions("primary_key", here.request.config.primary_key, columns)
@@ -128,6 +128,22 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         if reason:
             return Understood(None, reason, schemas, refused={meant: reason}, leeway=known)
     return Understood(shape, "", schemas, typed, keys, leeway=known)
+
+
+def _not_understood(
+    here: Situation,
+    reason: str,
+    schemas: Mapping[str, tuple[tuple[str, str], ...]],
+    remembered: Mapping[str, Any],
+) -> Understood:
+    """What it hangs on besides is found out once."""
+    known = str(remembered.get("reason", ""))
+    if known.startswith(reason):
+        today = known.removeprefix(reason).removeprefix("; ")
+    else:
+        today = of_today(here.session, here.pinned.text, schemas)
+    reason = f"{reason}; {today}" if today else reason
+    return Understood(None, reason, schemas)
 
 
 def _untold(tree: Operator) -> str:

@@ -123,6 +123,9 @@ class TestStaysRight:
         world.sql(f"INSERT INTO {t} VALUES (1, '09:00:00')")
         outcome = world.run(request)[0].refresh
         assert (outcome.action, "another moment tomorrow" in outcome.reason) == ("FULL", True), outcome.reason
+        # Nor is it left alone while no source moves: it may be tomorrow by now.
+        outcome = world.run(request)[0].refresh
+        assert (outcome.action, "another moment tomorrow" in outcome.reason) == ("FULL", True), outcome.reason
         require_right(world, request)
 
     def test_a_kept_sum_that_does_not_fit_is_no_zero(self, world: World) -> None:
