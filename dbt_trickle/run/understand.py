@@ -103,6 +103,8 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
     at = {key: delta.read_at(version) for key, version in tables.items()}
     known = _leeway(built, columns)
     declared = positions("primary_key", here.request.config.primary_key, columns)
+    if grouped(built.tree) is not None:
+        declared = ()  # its groups are a key that is known, not promised, and their state can be kept
     tree, keys = (built.tree, ()) if declared else _with_keys(session, built.tree, at, remembered)
     groups, found = grouped(tree), identity(tree, declared)
     typed: tuple[Typed, ...] = ()

@@ -71,6 +71,7 @@ def analyse(sql: str) -> Analysis | Unparsed:
     tree = statements[0]
     if not isinstance(tree, exp.Query) or tree.find(exp.Command):
         return Unparsed("it is not a query that the parser understands")
+    drop_hints(tree)
     tables, table_functions = [], []
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier):
@@ -86,6 +87,12 @@ def analyse(sql: str) -> Analysis | Unparsed:
         tuple(sorted({*_volatile(tree), *_SUBSTITUTED.findall(sql)})),
         tuple(sorted({f for f in table_functions if f not in PURE_TABLE_FUNCTIONS})),
     )
+
+
+def drop_hints(tree: exp.Expr) -> None:
+    """/*+ BROADCAST(c) */ looks like a call, and its c like a table; it says how, and not what."""
+    for hint in list(tree.find_all(exp.Hint)):
+        hint.pop()
 
 
 def _ref(table: exp.Table) -> TableRef | None:

@@ -18,7 +18,7 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dbt_trickle.sql.analysis import Unparsed
+from dbt_trickle.sql.analysis import Unparsed, drop_hints
 from dbt_trickle.sql.text import Edit, splice
 
 # Calls with a grammar of their own; all others are a name and arguments separated by commas.
@@ -61,7 +61,10 @@ def called(text: str) -> frozenset[str] | None:
     Not by sqlglot's classes: it knows functions of other databases as well, and Spark's user may have one of that name.
     """
     query = parse(text)
-    return None if isinstance(query, Unparsed) else frozenset(_called(query))
+    if isinstance(query, Unparsed):
+        return None
+    drop_hints(query)
+    return frozenset(_called(query))
 
 
 def _called(query: exp.Query) -> Iterator[str]:

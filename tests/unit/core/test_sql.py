@@ -11,6 +11,7 @@ import yaml
 from dbt_trickle import sql
 from dbt_trickle.sql import Analysis, Edit, Unparsed
 from dbt_trickle.sql.text import line_and_column, origin, splice
+from dbt_trickle.sql.verbatim import called
 
 TABLES = yaml.safe_load((Path(__file__).parent / "fixtures" / "tables.yml").read_text(encoding="utf-8"))
 
@@ -65,6 +66,13 @@ def test_volatile_functions(text: str, volatile: list[str]) -> None:
     found = set(analysed(text).volatile)
     assert bool(found) == bool(volatile)
     assert set(volatile) <= found
+
+
+def test_a_hint_names_neither_functions_nor_sources() -> None:
+    """It says how, and not what: /*+ BROADCAST(c) */ made a query one that is recomputed on each run."""
+    found = analysed("select /*+ BROADCAST(c), REPARTITION(3, s.o) */ a from s.o join s.c c using (k)")
+    assert ([ref.parts for ref in found.tables], found.unknown_functions) == ([("s", "o"), ("s", "c")], ())
+    assert called("select /*+ BROADCAST(c), MERGE(c) */ my_own(a) from s.o join s.c c using (k)") == {"my_own"}
 
 
 def test_functions_that_may_be_the_user_s_own() -> None:
