@@ -21,7 +21,7 @@ from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Phases, Situation, meaning_of, pinned_query, with_meaning
 from dbt_trickle.run.understand import Understood, understand
-from dbt_trickle.tree import fingerprint
+from dbt_trickle.tree import advice, fingerprint
 from dbt_trickle.tree import guard as guard_of_plans
 
 
@@ -97,7 +97,15 @@ def _require_maintainable(here: Situation, understood: Understood) -> None:
         raise ModelError(
             "TRK-203",
             f"`refresh_mode: differential`, but it can only be recomputed: {understood.reason}",
-            remedy="Use `refresh_mode: auto`, which recomputes where it must and says why, or change the query.",
+            remedy=" ".join(
+                filter(
+                    None,
+                    (
+                        advice.instead(understood.reason),
+                        "`refresh_mode: auto` recomputes where it must, and says why.",
+                    ),
+                )
+            ),
         )
 
 
