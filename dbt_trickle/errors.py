@@ -66,7 +66,8 @@ class TrickleBug(Exception):
     """An impossible state. It keeps its stack trace: it is for us."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"[TRK-900] {masked(what)} (this is a bug in dbt-trickle; please report it)")
+        self.what = masked(what)
+        super().__init__(f"[TRK-900] {self.what} (this is a bug in dbt-trickle; please report it)")
 
 
 # Statements of ours raise these themselves, where only the rows tell.

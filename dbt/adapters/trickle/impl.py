@@ -22,7 +22,7 @@ from dbt.adapters.trickle.response import response_of
 from dbt_trickle import config as configuration
 from dbt_trickle import names
 from dbt_trickle.catalog.events import Event
-from dbt_trickle.errors import CommandError, ModelError, TrickleError
+from dbt_trickle.errors import CommandError, ModelError, TrickleBug, TrickleError
 from dbt_trickle.names import Relation
 from dbt_trickle.run import health, leave, verify
 from dbt_trickle.run.announced import Planned
@@ -43,6 +43,10 @@ NO_RELATION = ("test", "unit", "ephemeral")
 BEFORE_ITS_REFRESH = (
     "It was not touched. Look at the model's pre-hooks and its contract; logs/dbt.log has each statement."
 )
+A_BUG = (
+    "Please report it, with the stack trace in logs/dbt.log. A commit is whole or not there: `trickle verify` compares "
+    "what readers get."
+)
 
 
 class TrickleAdapter(SparkAdapter):
@@ -52,6 +56,7 @@ class TrickleAdapter(SparkAdapter):
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
         self._invocation: Invocation | None = None
+        self._begun: set[int] = set()  # stream tables whose refresh the engine was asked for in this invocation
         self._guard = threading.Lock()
         self._cancelled = threading.Event()
 
@@ -95,6 +100,7 @@ class TrickleAdapter(SparkAdapter):
         full_refresh: bool,
     ) -> dict[str, Any]:
         session, run = AdapterSession(self), self._run()
+        self._begun.add(requests.number_of(model))
         public = requests.public_relation(model)
         existing = self.get_relation(None, public.schema, public.identifier)  # type: ignore[arg-type]
         try:
@@ -220,11 +226,18 @@ class TrickleAdapter(SparkAdapter):
             logger.warning(f"could not look after the former stream table {relation}: {problem}")
 
     def _note_failure(self, number: int, failure: BaseException) -> None:
-        """Where the refresh had not begun (a pre-hook, the contract's check), nobody else tells the history."""
+        """What a refresh does not tell the history itself: that something failed before it, or that it has a bug."""
         run = self._invocation
-        if run is not None and run.is_pending(number):
-            said = secrets.masked(str(getattr(failure, "msg", None) or failure)) or type(failure).__name__
-            fail(run, number, ModelError("TRK-211", said, remedy=BEFORE_ITS_REFRESH))
+        if run is None or not run.is_pending(number):
+            return
+        said = secrets.masked(str(getattr(failure, "msg", None) or failure))
+        name = type(failure).__name__
+        if isinstance(failure, TrickleBug):
+            fail(run, number, TrickleError("TRK-900", failure.what, remedy=A_BUG))
+        elif number in self._begun:
+            fail(run, number, TrickleError("TRK-900", f"{name}: {said}" if said else name, remedy=A_BUG))
+        else:
+            fail(run, number, ModelError("TRK-211", said or name, remedy=BEFORE_ITS_REFRESH))
 
     def _get_columns_for_catalog(self, relation: Any) -> Iterable[dict[str, Any]]:
         """dbt docs: columns, types and comments as DESCRIBE tells them.
@@ -258,6 +271,7 @@ class TrickleAdapter(SparkAdapter):
             current = get_invocation_id()
             if self._invocation is None or self._invocation.invocation_id != current:
                 self._cancelled.clear()
+                self._begun.clear()
                 self._invocation = Invocation(
                     current, self.trickle_settings(), now, _tell, self._wait, logger.warning, self.initiated_by
                 )

@@ -7,6 +7,7 @@ import json
 import pytest
 from shop import Shop, model, sources
 
+from dbt.adapters.trickle import impl
 from dbt_trickle.catalog import tables
 
 pytestmark = pytest.mark.spark
@@ -69,6 +70,21 @@ class TestRecords:
         # A stream table is as old as the one it reads.
         assert shop.state("regions").data_timestamp == state.data_timestamp
         self.check_dependencies(shop, state.pgt_id)
+
+    def test_a_bug_in_a_refresh(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its history does not say that something failed before it, and that nothing was touched."""
+        shop.run("large")
+
+        def refresh(*_: object) -> None:
+            raise KeyError("orders")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(impl, "refresh", refresh)
+            shop.run("large", ok=False)
+        row = shop.history("large")[-1]
+        assert (row.status, row.error_message.splitlines()[0]) == ("FAILED", "[TRK-900] KeyError: 'orders'")
+        shop.run("large")
+        assert shop.history("large")[-1].status == "COMPLETED"
 
     def answers(self, shop: Shop) -> dict[str, dict[str, object]]:
         results = json.loads((shop.root / "target" / "run_results.json").read_text())["results"]

@@ -1,4 +1,4 @@
-"""What the adapter makes of a model that fails outside of its refresh."""
+"""What the adapter makes of a model that fails outside of its refresh, or by a bug within it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import TrickleBug
 from dbt_trickle.run.announced import Planned
 from dbt_trickle.run.invocation import Invocation
 
@@ -27,6 +28,23 @@ class Journal:
         return []
 
 
+def told_of(failure: BaseException, *begun: int) -> tuple[StreamTable, Event]:
+    """What the catalog and the events have of it, when dbt has told it twice."""
+    heard: list[Event] = []
+    run = Invocation("i", ProjectSettings(), lambda: "now", heard.append)
+    run._catalog = store.Catalog(tables.SCHEMA_VERSION, {5: TABLE})
+    run._states = {5: TABLE}
+    run.open(Journal(), [Planned(5, "r", TABLE.public)])
+    adapter = SimpleNamespace(_invocation=run, _begun={*begun})
+    for _ in range(2):
+        TrickleAdapter._note_failure(adapter, 5, failure)  # type: ignore[arg-type]
+    (event,) = heard
+    state = run.state(5)
+    assert state is not None
+    assert (state.consecutive_errors, event.relation) == (1, "shop.totals")
+    return state, event
+
+
 @pytest.mark.parametrize(
     ("failure", "told"),
     [
@@ -36,18 +54,27 @@ class Journal:
     ],
 )
 def test_a_hook_or_a_contract_that_failed(failure: Exception, told: str) -> None:
-    heard: list[Event] = []
-    run = Invocation("i", ProjectSettings(), lambda: "now", heard.append)
-    run._catalog = store.Catalog(tables.SCHEMA_VERSION, {5: TABLE})
-    run._states = {5: TABLE}
-    run.open(Journal(), [Planned(5, "r", TABLE.public)])
-    TrickleAdapter._note_failure(SimpleNamespace(_invocation=run), 5, failure)  # type: ignore[arg-type]
-    state, [event] = run.state(5), heard
-    assert state is not None
-    assert (state.consecutive_errors, event.relation, event.payload["code"]) == (1, "shop.totals", "TRK-211")
+    state, event = told_of(failure, 6)
     first, remedy = str(state.last_error).splitlines()
+    assert event.payload["code"] == "TRK-211"
     assert first.startswith(f"[TRK-211] {told}")
     assert "pre-hooks and its contract" in remedy
-    # What its refresh has told already is not told again.
-    TrickleAdapter._note_failure(SimpleNamespace(_invocation=run), 5, failure)  # type: ignore[arg-type]
-    assert len(heard) == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "begun", "told"),
+    [
+        (TrickleBug("a plan without a commit"), 5, "a plan without a commit"),
+        (TrickleBug("before its refresh"), 6, "before its refresh"),
+        (KeyError("orders"), 5, "KeyError: 'orders'"),
+        (RecursionError(), 5, "RecursionError"),
+    ],
+)
+def test_a_bug_is_told_as_one(failure: Exception, begun: int, told: str) -> None:
+    """It may have come after the commit: nobody is told that nothing was touched."""
+    state, event = told_of(failure, begun)
+    first, remedy = str(state.last_error).splitlines()
+    assert event.payload["code"] == "TRK-900"
+    assert first == f"[TRK-900] {told}"
+    assert remedy.strip().startswith("Please report it")
+    assert "not touched" not in remedy
