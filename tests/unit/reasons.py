@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("apply", "capture", "delta", "plan", "run", "sql", "tree")
+FOLDERS = ("apply", "capture", "catalog", "delta", "formats", "plan", "run", "sql", "tree")
 # What carries a reason, and which of its arguments it is.
 CARRIERS = {
     "Applied": 1,
@@ -23,14 +23,21 @@ CARRIERS = {
     "Chosen": 1,
     "Decision": 1,
     "Incomparable": 0,
+    "Orphan": 2,
+    "OtherColumns": 1,
+    "OtherView": 1,
+    "Problem": 1,
     "Refused": 1,
     "Understood": 1,
     "Unlogged": 0,
     "Unparsed": 0,
     "Unsupported": 0,
     "Unversioned": 0,
+    "Verdict": 2,
     "unsupported": 0,
+    "unverifiable": 0,
     "unversioned_source": 1,
+    "_left": 1,
     "_Refused": 0,
 }
 KEYWORDS = {
@@ -72,6 +79,7 @@ FUNCTIONS = {
     ("run/consider.py", "_shown_otherwise"),
     ("run/consider.py", "_why_anew"),
     ("run/guard.py", "touched"),
+    ("run/orphans.py", "why_removed"),
     ("run/doubts.py", "_of_maps"),
     ("run/verify.py", "_other_rows"),
     ("run/doubts.py", "_told_again"),

@@ -17,6 +17,9 @@ OTHERS_WORDS = {
     "sql/verbatim.py: re.sub(' but got <Token.*?>(?=\\\\.|$)', '', first)",
     # Of limits that were passed, each of which has a row.
     "run/capture_health.py: '; '.join((reason for _, reason in passed))",
+    "run/compared.py: '; '.join(map(str, current.unversioned))",
+    # Of two reasons, each of which has a row.
+    "run/orphans.py: orphan.reason + between + why",
 }
 # Parts of one text, whose other parts have rows.
 PARTS = {
@@ -25,6 +28,7 @@ PARTS = {
     "column … of type … …": "holds a …, by which Spark cannot group",
     r"\bLocalRelation (?!<empty>)": "the plan has rows that it does not show",
     "is not known": "the name … …",
+    "if that one died, the next dbt run finds it out": "but a dbt run with it has not ended",
 }
 
 
