@@ -13,8 +13,8 @@ from dbt_trickle.run.request import Request
 
 pytestmark = pytest.mark.spark
 
-# Of a column: what it is called and its type; a source may have one of ours, an output not. A backtick is left out:
-# Delta cannot update such a column at all.
+# Of a column: what it is called and its type; a source may have one of ours, an output not. A backtick is left to
+# sources that are never updated: Delta cannot update such a column at all.
 COLUMNS = {
     'it\'s; "the" id -- /*': "INT",
     "größe / 重さ": "DECIMAL(10,2)",
@@ -111,3 +111,26 @@ class TestHostileNames:
         self.run(world, [request], "FULL")
         world.sql(f"INSERT INTO {source} VALUES {', '.join(f'(2, {literal(v)}, {literal(v)})' for v in VALUES)}")
         self.run(world, [request], "DIFFERENTIAL", (" by log (cdc_mode is log; files were only added)",))
+
+    @pytest.mark.parametrize("capture", CAPTURES)
+    def test_a_backtick_where_rows_only_come(self, world: World, capture: str) -> None:
+        source, name = world.relation(f"backtick_{capture}").sql, quote("a`b ``")
+        feed = str(capture == "feed").lower()
+        world.sql(
+            f"CREATE TABLE {source} ({name} STRING, n INT) USING delta "
+            f"TBLPROPERTIES (delta.columnMapping.mode = 'name', delta.enableChangeDataFeed = {feed})",
+            f"INSERT INTO {source} VALUES ('a', 1), ('`', 2), (NULL, 3)",
+        )
+        queries = {
+            "rows": f"SELECT * FROM {source}",
+            "chosen": f"SELECT {name}, n FROM {source} AS o WHERE o.{name} <> 'a'",
+            "groups": f"SELECT {name}, sum(n) AS {quote('su`m')} FROM {source} GROUP BY {name}",
+            "joined": f"SELECT l.{name}, r.n FROM {source} l JOIN {source} r ON l.{name} = r.{name}",
+        }
+        requests = [
+            world.request(f"backtick_{capture}_{each}", query, refresh_mode="differential", cdc_mode=capture)
+            for each, query in queries.items()
+        ]
+        self.run(world, requests, "FULL")
+        world.sql(f"INSERT INTO {source} VALUES ('a', 4), ('`', 5), (NULL, 6), ('new', 7)")
+        self.run(world, requests, "DIFFERENTIAL", (f"(cdc_mode is {capture}",))
