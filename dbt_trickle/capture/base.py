@@ -65,6 +65,7 @@ class CommitFacts:
     removes_files_older_than: str | None = None  # a VACUUM's: files that were out of use by then are gone
     engine: str = ""
     size: int = 0  # bytes that it wrote, as far as it says
+    others: bool = False  # a stream table's refresh, by which most of its rows have become others
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,11 @@ class StreamTable:
         return Relation.of(self.pgt_schema, self.pgt_name)
 
     @property
+    def key(self) -> str:
+        """In the frontiers of those that read it."""
+        return f"pgt_{self.pgt_id}"
+
+    @property
     def storage(self) -> Relation:
         """`schema.name`; both parts are ours or were checked, so neither has a dot."""
         return Relation(tuple(self.storage_relation.split(".", 1)))
@@ -133,6 +138,11 @@ class StreamTable:
     @property
     def storage_or_none(self) -> Relation | None:
         return self.storage if self.storage_relation else None
+
+    @property
+    def stored_version(self) -> int:
+        """Of the storage, with the rows of its last refresh: they may lie in files of a later commit."""
+        return max(self.storage_version, self.seen_version)
 
     def to_row(self) -> dict[str, Any]:
         return {**asdict(self), "frontier": frontier_json(self.frontier)}

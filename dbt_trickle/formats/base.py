@@ -87,6 +87,12 @@ class Marker:
     work: str = "overwrite"  # overwrite, append, merge, bag or replace: how to read the commit's metrics
     moved: tuple[int, int] | None = None  # rows that come and go, where that was known before
     touched: int = 0  # ids of rows that may go, where they were asked for before
+    others: bool = False  # most rows are others than before: to who reads it, all of them may as well be
+
+    @property
+    def replaces(self) -> bool:
+        """Whether nothing of what was stored before is left."""
+        return self.work == "overwrite"
 
     def to_json(self) -> str:
         """In ASCII and without a dollar, which Spark would take for one of its variables."""

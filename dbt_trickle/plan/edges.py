@@ -14,7 +14,7 @@ def edges(tables: Collection[StreamTable], project: Mapping[str, tuple[str, Coll
 
     The catalog knows what was read last, the project what dbt refers to: a name may stand in a text without ref().
     """
-    by_key = {f"pgt_{table.pgt_id}": str(table.public) for table in tables}
+    by_key = {table.key: str(table.public) for table in tables}
     found: dict[str, set[str]] = {}
     for table in tables:
         found[str(table.public)] = {

@@ -64,8 +64,12 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
             read.append(found)
     if not read:
         return Decision("NO_DATA", f"{why}, but no row of it changed", Work.NOTHING)
+    config = here.request.config
     changed = {here.pinned.frontier[each.key].relation: each.facts.rows for each in read}
-    choice = _choice(here, before, read) if here.request.config.refresh_mode == "auto" else None
+    if config.refresh_mode == "auto" and (others := _of_others(read)):
+        told = f"{why}; most rows of {here.pinned.frontier[others].relation} are others than before"
+        return Decision("FULL", told, Work.OVERWRITE, changed=changed)
+    choice = _choice(here, before, read) if config.refresh_mode == "auto" else None
     if choice is not None:
         why = f"{why}; {choice.reason}"
         if not choice.differential:
@@ -80,8 +84,7 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
         }
     )
     append_only = all(commit.effect in _GROWS for each in read for commit in each.facts.commits)
-    stored = max(before.storage_version, before.seen_version)  # the rows of the former may lie in files of the latter
-    done = applied(shape, context, before.storage, stored, append_only)
+    done = applied(shape, context, before.storage, before.stored_version, append_only)
     if not _few(read):
         done = replace(done, few=None)
     captures = {each.key: f"{each.chosen.capture} ({each.chosen.reason})" for each in read}
@@ -90,6 +93,11 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     told = (done.few or done).how
     told = f"{told} ({shape.why})" if shape.why else told
     return Differential(done, f"{why}; {how}; {told}", choice, changed, captures)
+
+
+def _of_others(read: list[Read]) -> str | None:
+    """A source that says so itself: a stream table, of its full refresh."""
+    return next((each.key for each in read if any(commit.others for commit in each.facts.commits)), None)
 
 
 def _few(read: list[Read]) -> bool:

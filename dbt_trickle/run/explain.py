@@ -117,4 +117,8 @@ def _statements(found: Considered) -> tuple[str, ...]:
         return way.few.keep, way.few.touched, *sent, way.few.let_go
     if decision.work not in (Work.LOAD, Work.OVERWRITE):
         return ()
+    difference = planned.difference(here, found.columns, understood) if decision.work is Work.OVERWRITE else None
+    if difference is not None and difference.few is not None:
+        sent = planned.statements(planned.changes(here, decision, found.columns, understood, difference))
+        return difference.few.keep, difference.few.touched, difference.few.numbers, *sent, difference.few.let_go
     return planned.statements(planned.all_rows(here, decision, found.columns, understood))

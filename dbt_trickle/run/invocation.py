@@ -78,6 +78,11 @@ class Invocation:
         with self._guard:
             return next((t for t in self._states.values() if t.public.key == relation.key), None)
 
+    def consumers(self, table: StreamTable) -> tuple[StreamTable, ...]:
+        """Those that were computed from it. Who reads it by another catalog is not known here."""
+        with self._guard:
+            return tuple(other for other in self._states.values() if table.key in other.frontier)
+
     def dependencies(self, number: int) -> tuple[Dependency, ...]:
         """What it read at its last refresh, and how that was captured."""
         with self._guard:

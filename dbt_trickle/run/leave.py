@@ -86,11 +86,10 @@ Reads = Mapping[str, Collection[str]]  # unique ids of dbt's stream tables, and 
 
 def consumers(table: StreamTable, others: Sequence[StreamTable], reads: Reads) -> list[StreamTable]:
     """By what they were computed from; and by what dbt knows, which sees through a text that we cannot parse."""
-    key = f"pgt_{table.pgt_id}"
     return [
         other
         for other in others
-        if key in other.frontier
+        if table.key in other.frontier
         or (other.dbt_target == table.dbt_target and table.dbt_unique_id in reads.get(other.dbt_unique_id, ()))
     ]
 

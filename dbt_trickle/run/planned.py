@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dbt_trickle import names
-from dbt_trickle.apply.base import Applied
+from dbt_trickle.apply import whole
+from dbt_trickle.apply.base import Applied, incomparable
 from dbt_trickle.apply.shape import load
+from dbt_trickle.apply.stored import Stored
 from dbt_trickle.apply.top import first_rows
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleBug
@@ -35,8 +37,10 @@ class Refresh(Plan):
     marker: Marker  # what the commit among the steps says of itself
 
 
-def all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood) -> Refresh:
-    """Into a new generation, or in place of the old ones."""
+def all_rows(
+    here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood, *, others: bool = False
+) -> Refresh:
+    """Into a new generation, or in place of the old ones; `others`: it is known that of these most are others."""
     base = base_of(here)
     generation, storage = base.generation, base.storage_or_none
     before: tuple[steps.Step, ...] = ()
@@ -44,7 +48,7 @@ def all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], u
         generation, storage, before = _next_generation(here, base)
     if storage is None:
         raise TrickleBug(f"{base.public} is populated and has no storage")
-    marker = _marker(here, decision, base, generation, columns, understood)
+    marker = replace(_marker(here, decision, base, generation, columns, understood), others=others)
     target = _created(here, here.request.target(storage, columns))
     query, stored = _all_rows(here, target, understood)
     if decision.work is Work.LOAD:
@@ -52,6 +56,18 @@ def all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], u
     else:
         plan = steps.overwrite(target, query, marker, here.request.config, stored)
     return Refresh((*before, *plan), base, target, generation, marker)
+
+
+def difference(here: Situation, columns: tuple[Column, ...], understood: Understood) -> Applied | None:
+    """What a full refresh does in place of an overwrite where others read the stream table, and its rows can be told
+    apart.
+    """
+    base = base_of(here)
+    stored = understood.shape or Stored(columns)
+    if not here.run.consumers(base) or incomparable(stored.columns):
+        return None
+    query, names = _all_rows(here, here.request.target(base.storage, columns), understood)
+    return whole.difference(stored, delta.named(query, names), base.storage, base.stored_version)
 
 
 def changes(

@@ -99,13 +99,13 @@ def apply_marker(state: StreamTable, storage: Relation, commit: Commit, marker: 
         needs_reinit=False,
         reinit_reason=None,
         suspended_by=None,
-        hidden_write=None if marker.action in guard.REPLACING else state.hidden_write,
+        hidden_write=None if marker.replaces else state.hidden_write,
     )
 
 
 def moved_rows(commit: Commit, marker: Marker) -> tuple[int, int]:
     """Rows that a commit of ours inserted and deleted, on balance."""
-    if marker.work == "overwrite":
+    if marker.replaces:
         return commit.rows_written, marker.rows_before
     if marker.moved is not None:
         return marker.moved

@@ -214,7 +214,7 @@ class Sources:
         commits = [delta.commit_of(row) for row in session.query(delta.history(upstream.storage, 10))]
         newest = delta.newest_change(commits)
         version = SourceVersion(
-            f"pgt_{upstream.pgt_id}",
+            upstream.key,
             "STREAM_TABLE",
             str(relation),
             str(upstream.storage),

@@ -113,7 +113,7 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         typed = _typed(session, groups, at, remembered)
         result = stateful(groups, typed, fast=here.run.settings.float_aggregates == "fast")
         kept, why = (None, result) if isinstance(result, str) else (result, "")
-    shape = Shape(tree, (*columns, *keys), found, kept, why, len(keys))
+    shape = Shape((*columns, *keys), tree, found, kept, why, len(keys))
     if remembered.get("mark") != shape.mark:
         # What cannot be maintained is not planned again on each run, but by a release that finds out otherwise.
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)

@@ -127,6 +127,16 @@ class ChangeOver(BringIn):
         self.move()
 
 
+class Differ(Overwrite):
+    """A full refresh that another stream table reads: what differs is written."""
+
+    due = ("CACHE LAZY TABLE", "MERGE INTO", "DROP VIEW IF EXISTS")
+
+    def provoke(self) -> None:
+        text = f"SELECT total FROM {self.request.public.sql}"
+        self.world.run(self.world.request(f"reads_{self.request.public.identifier}", text, refresh_mode="full"))
+
+
 class OverwriteAndDescribe(Overwrite):
     def provoke(self) -> None:
         self.request = replace(self.request, docs=NEW_DOCS)

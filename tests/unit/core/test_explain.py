@@ -20,7 +20,7 @@ MAINTAINED = [case["sql"] for case in cases() if "tree" in case]
 def test_each_operator_has_a_line(text: str) -> None:
     built = build(text, SOURCES)
     columns = tuple(Column(name, "int", name) for name in built.output_names)
-    shape = Shape(built.tree, columns, identity(built.tree), None, "")
+    shape = Shape(columns, built.tree, identity(built.tree), None, "")
     lines = explain.lines(shape)
     assert "\n".join("  " * each.depth + each.operator for each in lines) == printed(built.tree)
     assert len(lines) == len(list(walk(built.tree)))
@@ -35,5 +35,5 @@ def test_each_operator_has_a_line(text: str) -> None:
 def test_of_partitions_it_says_what_becomes_of_them(call: str, then: str) -> None:
     built = build(f"select region, {call} as n from o window w as (partition by region order by amount)", SOURCES)
     columns = tuple(Column(name, "int", name) for name in built.output_names)
-    told = explain.lines(Shape(built.tree, columns, identity(built.tree), None, ""))
+    told = explain.lines(Shape(columns, built.tree, identity(built.tree), None, ""))
     assert then in next(each.strategy for each in told if each.operator.startswith("Window"))

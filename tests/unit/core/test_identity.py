@@ -54,10 +54,10 @@ def test_a_query_is_the_same_however_it_is_stored() -> None:
     other = build("select n from (select s, min(d) as n from t group by s) q", SOURCES).tree
     tree = with_keys(root)
     shown = (Column("n", "double", "n"),)
-    plain = Shape(root, shown, identity(root), None, "")
-    keyed = Shape(tree, (*shown, Column("`s`", "string", "__pgt_by_0")), identity(tree), None, "", 1)
+    plain = Shape(shown, root, identity(root), None, "")
+    keyed = Shape((*shown, Column("`s`", "string", "__pgt_by_0")), tree, identity(tree), None, "", 1)
     assert plain.mark != keyed.mark
     assert same_query(plain.mark, keyed.mark)
-    assert not same_query(plain.mark, Shape(other, shown, identity(other), None, "").mark)
+    assert not same_query(plain.mark, Shape(shown, other, identity(other), None, "").mark)
     assert not same_query("", keyed.mark)
     assert (keyed.shown, keyed.stored) == (("n",), ("n", "__pgt_by_0", ROW_ID))
