@@ -11,6 +11,7 @@ from dbt_trickle.capture.commits import replaced_at
 from dbt_trickle.capture.table import feed_is_on
 from dbt_trickle.capture.types import same
 from dbt_trickle.errors import TrickleBug
+from dbt_trickle.names import RESERVED_PREFIX
 
 Mode = Literal["auto", "feed", "log"]
 CaptureName = Literal["feed", "log", "difference"]
@@ -20,6 +21,8 @@ _LOGGABLE = (Effect.NOTHING, Effect.APPEND)
 # A feed's window across a rename or a replacement fails (measured). Restoring may bring back an old schema or
 # switch the feed, and of what is not known nothing is: the difference is right for both.
 _BREAKS_FEED = (Effect.REPLACE, Effect.RENAME, Effect.RESTORE, Effect.UNKNOWN)
+# A stream table, into another storage. There is no log, and no feed, from one to the other.
+_LOADED_ANEW = "it was loaded anew since"
 
 
 class Why(Enum):
@@ -47,6 +50,8 @@ def choose(mode: Mode, facts: LogFacts, why_log: str = "cdc_mode is log") -> Cho
     refused = unreadable(facts) or _not_comparable(facts) or _another_schema(facts)
     if refused is not None:
         return refused
+    if facts.window.was is not None and mode != "feed":
+        return Chosen("difference", _LOADED_ANEW)
     no_feed = without_feed(facts)
     match mode:
         case "feed":
@@ -69,12 +74,13 @@ def unreadable(facts: LogFacts) -> Refused | None:
         return Refused(Why.GONE, f"its history does not go back to version {window.old}")
     if facts.found_at != facts.known_at:
         return Refused(Why.GONE, "dropped and re-created")
-    if [commit.version for commit in facts.commits] != list(range(window.old + 1, window.new + 1)):
+    if window.was is None and [c.version for c in facts.commits] != list(range(window.old + 1, window.new + 1)):
         raise TrickleBug(f"commits {[c.version for c in facts.commits]} of the window ({window.old}, {window.new}]")
     if facts.gone:
         return Refused(Why.GONE, facts.gone)
-    replaced = replaced_at(facts.commits)
-    vacuums = [c.removes_files_older_than for c in facts.commits + facts.later]
+    since = facts.commits + facts.later
+    replaced = replaced_at(since)
+    vacuums = [c.removes_files_older_than for c in since]
     if replaced is not None and any(before is not None and replaced <= before for before in vacuums):
         return Refused(Why.GONE, f"vacuumed past version {window.old}")
     return None
@@ -86,6 +92,8 @@ def without_feed(facts: LogFacts) -> str | None:
     It must have been on for the window's first commit, or that commit must be the one that switched it on. The
     history tells what was set, the properties what holds now: no setting in between, so it held all the time.
     """
+    if facts.window.was is not None:
+        return _LOADED_ANEW
     first, *others = facts.commits
     switched = next((c for c in [*others, *facts.later] if c.feed is not None), None)
     if switched is not None:
@@ -106,7 +114,7 @@ def only_appends(facts: LogFacts) -> bool:
 def needs_log(mode: Mode, facts: LogFacts) -> bool:
     """Whether the transaction log is worth reading: only then can what it says be chosen."""
     may = mode == "log" or (mode == "auto" and without_feed(facts) is not None)
-    return may and only_appends(facts)
+    return may and facts.window.was is None and only_appends(facts)
 
 
 def _from_log(facts: LogFacts, reason: str) -> Chosen:
@@ -147,6 +155,9 @@ def _another_schema(facts: LogFacts) -> Refused | None:
         raise TrickleBug("the columns of the old version were not asked for")
     old = {name.lower(): type_text for name, type_text in facts.old_columns}
     for name, type_text in facts.window.columns:
+        if facts.window.was is not None and name.startswith(RESERVED_PREFIX):
+            # By its place among the columns: before, another one may have had that.
+            return Refused(Why.SCHEMA, f"column {name} is stored under a name that is not its own")
         before = old.get(name.lower())
         if before is None:
             return Refused(Why.SCHEMA, f"column {name} was not there at version {facts.window.old}")

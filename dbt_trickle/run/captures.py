@@ -65,7 +65,8 @@ class Captures:
         self, session: Session, new: SourceVersion, old: SourceVersion, columns: Columns
     ) -> tuple[LogFacts, Chosen | Refused | None]:
         """A window's facts and what reads it; none where no row moved."""
-        window = Window(new.table, old.read_version, new.read_version, columns)
+        was = old.table if old.table != new.table else None
+        window = Window(new.table, old.read_version, new.read_version, columns, was)
         mode, capturing = self.request.capture_of(new.relation), self._capturing(new)
         facts = windows.gather(session, window, old.read_at, transition.asks(mode, capturing), self.tables.get(new.key))
         if facts.commits and facts.found_at == old.read_at and nothing_changed(facts.commits):

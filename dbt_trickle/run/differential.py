@@ -69,7 +69,9 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     if config.refresh_mode == "auto" and (others := _of_others(read)):
         told = f"{why}; most rows of {here.pinned.frontier[others].relation} are others than before"
         return Decision("FULL", told, Work.OVERWRITE, changed=changed)
-    choice = _choice(here, before, read) if config.refresh_mode == "auto" else None
+    # What was loaded anew does not tell how much changed, and that once is no measure of other times.
+    anew = any(_is_anew(here.pinned.frontier[each.key], each.facts) for each in read)
+    choice = _choice(here, before, read) if config.refresh_mode == "auto" and not anew else None
     if choice is not None:
         why = f"{why}; {choice.reason}"
         if not choice.differential:
@@ -93,6 +95,12 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     told = (done.few or done).how
     told = f"{told} ({shape.why})" if shape.why else told
     return Differential(done, f"{why}; {how}; {told}", choice, changed, captures)
+
+
+def _is_anew(source: SourceVersion, facts: LogFacts) -> bool:
+    """A stream table into another storage, or, where readers see its storage itself, in the place of the old one."""
+    replaced = any(commit.effect is Effect.REPLACE for commit in facts.commits)
+    return facts.window.was is not None or (source.kind == "STREAM_TABLE" and replaced)
 
 
 def _of_others(read: list[Read]) -> str | None:
@@ -123,7 +131,8 @@ def _read(
 ) -> Read | Decision | None:
     if old is None:
         return Decision("REINITIALIZE", f"{new.relation} is read for the first time", Work.LOAD)
-    if new.version <= old.version or old.table != new.table:
+    anew = new.kind == "STREAM_TABLE" and old.table != new.table
+    if not anew and (new.version <= old.version or old.table != new.table):
         return Decision("FULL", f"{new.relation} was replaced by another table", Work.OVERWRITE)
     facts, chosen = here.captures.read(here.session, new, old, read_columns(shape.tree, key))
     if chosen is None:

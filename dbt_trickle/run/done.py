@@ -35,7 +35,8 @@ def outcome(
     captured, told = here.captures.settle(
         here.session, here.pinned.frontier, here.pinned.unversioned, understood.shape, understood.reason
     )
-    state = retire.sweep(here.session, state, here.run.settings.change_schema, here.run.clock())
+    consumers = here.run.consumers(state)
+    state = retire.sweep(here.session, state, consumers, here.run.settings.change_schema, here.run.clock())
     return Outcome(
         replace(
             here.row,

@@ -21,8 +21,6 @@ from dbt_trickle.run.session import Session
 
 FAILS = "ERROR"
 _STAYS = ("NO_DATA", "SKIP")
-# Its storage is another one afterwards: what reads it starts anew.
-_LOADS = ("ALTER", "REINITIALIZE")
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def _decided(found: Considered, moving: Sequence[Foreseen]) -> Decision:
     told = "; ".join(f"{each.relation} is refreshed before it ({each.action})" for each in moving)
     state = found.here.before
     maintained = state is not None and bool(state.engine.get("mark"))
-    action = "DIFFERENTIAL" if maintained and not any(each.action in _LOADS for each in moving) else "FULL"
+    action = "DIFFERENTIAL" if maintained else "FULL"
     return Decision(action, told, decision.work, choice=decision.choice, changed=decision.changed)
 
 

@@ -45,7 +45,8 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
         )
         # To find that what changed concerns no row took its time, too.
         state, statements = update_docs(here, measured(here, decision, state))
-        state = retire.sweep(here.session, state, here.run.settings.change_schema, here.now)
+        consumers = here.run.consumers(state)
+        state = retire.sweep(here.session, state, consumers, here.run.settings.change_schema, here.now)
         captured, told = here.captures.settle(here.session, here.pinned.frontier, here.pinned.unversioned)
     elif before is not None and decision.reason == SUSPENDED_BY_USER:
         state = replace(before, status=SUSPENDED, updated_at=here.now)

@@ -11,6 +11,7 @@ import pytest
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import CommandError, WarehouseError
+from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation
 from dbt_trickle.run import leave, repair, retire
 from dbt_trickle.run.orphans import Orphan
@@ -179,5 +180,15 @@ def test_the_other_ways_in_which_a_storage_goes() -> None:
     assert warehouse.changed() == gone
     warehouse = Warehouse({FIRST: OURS})
     waiting = replace(TABLE, generation=2, retired=((1, "2026-01-01T00:00:00+00:00"),))
-    retire.sweep(warehouse, waiting, "changes", "2026-01-01T02:00:00+00:00")
+    retire.sweep(warehouse, waiting, (), "changes", "2026-01-01T02:00:00+00:00")
     assert warehouse.changed() == gone
+
+
+def test_an_old_generation_stays_for_who_goes_on_from_it() -> None:
+    waiting = replace(TABLE, generation=3, retired=tuple((g, "2026-01-01T00:00:00+00:00") for g in (1, 2)))
+    stands = SourceVersion(TABLE.key, "STREAM_TABLE", str(TABLE.public), str(FIRST), 4, "")
+    readers = [replace(TABLE, pgt_id=6, frontier={TABLE.key: stands})]
+    warehouse = Warehouse({FIRST: OURS})
+    left = retire.sweep(warehouse, waiting, readers, "changes", "2026-01-01T02:00:00+00:00")
+    assert left.retired == ((1, "2026-01-01T00:00:00+00:00"),)
+    assert [sql for sql in warehouse.done if FIRST.sql in sql] == []
