@@ -8,7 +8,7 @@ else is the same column, a Project that changes nothing is none, and ids are num
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from dbt_trickle.tree.plan_distinct import in_order
@@ -178,6 +178,14 @@ def _made(listed: str) -> list[str] | None:
     return None if None in found else [each.group(1) for each in found if each is not None]
 
 
+def _as_read_above(project: str, numbers: Mapping[str, int]) -> str:
+    """A list whose order is nobody's, in the order in which its columns are read above."""
+    items, made = listed_items(project.removeprefix("Project ")), _made(project.removeprefix("Project "))
+    if items is None or made is None or not all(each in numbers for each in made):
+        return project
+    return f"Project [{', '.join(each for _, each in sorted(zip((numbers[m] for m in made), items, strict=True)))}]"
+
+
 def _numbered(tree: Node) -> Node:
     numbers: dict[str, int] = {}
 
@@ -185,10 +193,9 @@ def _numbered(tree: Node) -> Node:
         return numbers.setdefault(key, len(numbers))
 
     def numbered(node: Node, ordered: bool) -> Node:
-        text = _ID.sub(lambda match: f"#{number(match.group(1))}{match.group(2)}", node.text)
+        text = _as_read_above(node.text, numbers) if node.kind == "Project" and not ordered else node.text
+        text = _ID.sub(lambda match: f"#{number(match.group(1))}{match.group(2)}", text)
         text = _CTE.sub(lambda match: f"{match.group(1)} {number(f'cte {match.group(2)}')}", text)
-        if not ordered and _PLAIN.fullmatch(text):
-            text = f"Project [{', '.join(sorted(text[9:-1].split(', ')))}]"
         below = _is_ordered_below(node, ordered)
         inner = tuple(numbered(each, True) for each in node.inner)
         return Node(text, tuple(numbered(child, below) for child in node.children), inner)
