@@ -9,13 +9,16 @@ from typing import Any
 
 from dbt_trickle.names import Relation, key_of
 
+# What has no rows of its own: its text stands for a version.
+VIEW, FUNCTION = "VIEW", "FUNCTION"
+
 
 @dataclass(frozen=True)
 class SourceVersion:
     """One state of one source: what a frontier is made of."""
 
     key: str
-    kind: str  # TABLE, STREAM_TABLE or VIEW: `source_type` of the catalog
+    kind: str  # TABLE, STREAM_TABLE or VIEW: `source_type` of the catalog; or FUNCTION
     relation: str
     table_id: str
     version: int
@@ -24,6 +27,10 @@ class SourceVersion:
     # a VACUUM takes the older ones away. So it is read there, and compared by the commit that changed rows.
     seen_version: int = -1
     seen_at: str = ""
+
+    @property
+    def is_text(self) -> bool:
+        return self.kind in (VIEW, FUNCTION)
 
     @property
     def read_version(self) -> int:

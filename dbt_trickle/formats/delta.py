@@ -42,7 +42,7 @@ def at_version(relation_sql: str, version: int) -> str:
 
 def tables(frontier: Mapping[str, SourceVersion]) -> dict[str, SourceVersion]:
     """The sources that have rows of their own: a view is its text, over tables that are there as well."""
-    return {key: version for key, version in frontier.items() if version.kind != "VIEW"}
+    return {key: version for key, version in frontier.items() if not version.is_text}
 
 
 def read_at(version: SourceVersion) -> str:

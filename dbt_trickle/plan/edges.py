@@ -18,7 +18,7 @@ def edges(tables: Collection[StreamTable], project: Mapping[str, tuple[str, Coll
     found: dict[str, set[str]] = {}
     for table in tables:
         found[str(table.public)] = {
-            by_key.get(key, version.relation) for key, version in table.frontier.items() if version.kind != "VIEW"
+            by_key.get(key, version.relation) for key, version in table.frontier.items() if not version.is_text
         }
     for name, reads in project.values():
         found.setdefault(name, set()).update(project[each][0] for each in reads if each in project)

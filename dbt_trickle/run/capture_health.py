@@ -17,7 +17,7 @@ from dbt_trickle.catalog.state import Dependency, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import EnvironmentProblem, WarehouseError
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.formats.base import VIEW, SourceVersion
 from dbt_trickle.names import key_of
 from dbt_trickle.run.session import Session, is_missing, passes
 
@@ -68,7 +68,7 @@ def look(session: Session, settings: ProjectSettings, catalog: store.Catalog, no
     for number, rows in catalog.dependencies.items():
         table = catalog.stream_tables.get(number)
         for row in rows if table is not None else ():
-            if table is not None and row.source_type != "VIEW":
+            if table is not None and row.source_type != VIEW:
                 by_source[key_of(row.source)].append(Consumer(table, row, _version(table, row)))
     storages = {
         table.public.key: table.storage_relation for table in catalog.stream_tables.values() if table.is_populated

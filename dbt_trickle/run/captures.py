@@ -26,7 +26,7 @@ from dbt_trickle.catalog.state import Dependency, Unversioned
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.delta.context import read_columns
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import Frontier, SourceVersion
+from dbt_trickle.formats.base import VIEW, Frontier, SourceVersion
 from dbt_trickle.names import key_of
 from dbt_trickle.run import windows
 from dbt_trickle.run.invocation import Invocation
@@ -107,7 +107,7 @@ class Captures:
             version = by_name.get(row.source)
             if version is None:
                 rows.append(row)
-            elif version.kind == "VIEW":
+            elif version.kind == VIEW:
                 rows.append(replace(row, cdc_reason=A_VIEW, confirmed_version=None))
             elif recomputed:
                 rows.append(replace(row, cdc_reason=recomputed))

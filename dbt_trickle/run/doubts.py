@@ -34,6 +34,7 @@ from dbt_trickle.tree.render import state
 from dbt_trickle.tree.values import Call, Expr, Over, Predicate
 
 _NUMBER = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
+_OF_THE_USER = re.compile(r"\w\.\w+\(")  # columns are quoted
 _TOGETHER = (Aggregate, Window, SetOperation, TopK, Lookup)
 # Of these nothing is computed that could come out otherwise.
 _PLAIN = (
@@ -102,8 +103,12 @@ def _of_keys(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
 
 
 def _may_have_maps(tree: Operator) -> bool:
-    """A map is a source's, or its type or a function that makes one is named: most queries need not be asked about."""
-    return "map" in printed(tree).lower() or any("map<" in f.type.lower() for scan in scans(tree) for f in scan.fields)
+    """A map is a source's, or its type or a function that makes one is named; what the user's own functions give their
+    names do not tell. Most queries need not be asked about.
+    """
+    text = printed(tree).lower()
+    of_source = any("map<" in field.type.lower() for scan in scans(tree) for field in scan.fields)
+    return "map" in text or of_source or _OF_THE_USER.search(text) is not None
 
 
 def _told_again(session: Session, calls: Sequence[Call | Over], over: Operator, at: Mapping[str, str]) -> str:

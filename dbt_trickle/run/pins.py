@@ -9,7 +9,7 @@ from typing import Any
 from dbt_trickle.capture.table import TableFacts
 from dbt_trickle.catalog.state import Dependency, Unversioned
 from dbt_trickle.errors import ModelError
-from dbt_trickle.formats.base import Frontier, SourceVersion
+from dbt_trickle.formats.base import FUNCTION, VIEW, Frontier, SourceVersion
 from dbt_trickle.names import Relation, key_of
 from dbt_trickle.run.views import ViewText
 from dbt_trickle.sql.text import Edit
@@ -77,7 +77,7 @@ def is_files(relation: Relation) -> bool:
 
 def view_version(relation: Relation, view: ViewText) -> SourceVersion:
     """A view has no versions; its text stands for one, so that a changed text is a moved source."""
-    return SourceVersion(relation.key, "VIEW", str(relation), view.digest, 0, "")
+    return SourceVersion(relation.key, VIEW, str(relation), view.digest, 0, "")
 
 
 def unversioned_source(relation: Relation, reason: str) -> Pinned:
@@ -106,10 +106,11 @@ def carried_over(now: Iterable[Dependency], known: Iterable[Dependency]) -> tupl
 
 
 def dependencies(number: int, found: Frontier, unversioned: tuple[Unversioned, ...]) -> tuple[Dependency, ...]:
-    """One row per source; what is unversioned about the query itself (rand() is volatile) is none."""
+    """One row per source. Neither a function is one, nor what is unversioned about the query itself (rand())."""
     versioned = tuple(
         Dependency(number, v.relation, v.table_id, v.kind, cdc_reason=NOT_CAPTURED, confirmed_version=v.version)
         for v in found.values()
+        if v.kind != FUNCTION
     )
     others = tuple(
         Dependency(number, why.relation, "", "TABLE", cdc_reason=why.reason) for why in unversioned if why.relation

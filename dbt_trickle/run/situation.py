@@ -43,6 +43,8 @@ def meaning_of(request: Request, session: Session, run: Invocation) -> Mapping[s
 
 def pinned_query(request: Request, session: Session, run: Invocation, known: Frontier) -> PinnedQuery:
     query = sql.without_terminator(request.query)
+    if request.hooked:
+        run.sources.forget_texts()
     pinned = run.sources.pin_query(session, query, meaning_of(request, session, run), known)
     if not request.variables:
         return pinned

@@ -19,6 +19,7 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier, SourceVersion
 from dbt_trickle.names import Relation, placeholder, quote
 from dbt_trickle.plan.steps import view_query
+from dbt_trickle.run.functions import WITHOUT_SCHEMA, Functions
 from dbt_trickle.run.pins import (
     MAX_VIEW_DEPTH,
     Meaning,
@@ -35,7 +36,6 @@ from dbt_trickle.run.views import ViewText, parse_view
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.functions import AGGREGATES, SCALARS
 
-NOT_SPARKS_OWN = "is no function of Spark's own"
 UNKNOWN_SOURCES = "its sources are unknown"
 # Of other names the warehouse is asked: there are some five hundred, and more with each release.
 SPARKS_OWN = SCALARS | AGGREGATES.keys() | sql.PURE_TABLE_FUNCTIONS | sql.VOLATILE
@@ -49,6 +49,7 @@ class Sources:
         self._clock = clock
         self._pins: dict[tuple[str, Meaning | None], Pinned] = {}
         self._system_functions: frozenset[str] | None = None
+        self._functions = Functions()
         self._sizes: dict[tuple[str, str, int], int] = {}
         self._guard = threading.RLock()
 
@@ -60,6 +61,13 @@ class Sources:
         with self._guard:
             stale = [at for at, pin in self._pins.items() if at[0] == relation.key or pin.needs_alias]
             for at in stale:
+                del self._pins[at]
+
+    def forget_texts(self) -> None:
+        """Statements of the user's ran: whatever is a text, a view or a function, may be another one."""
+        with self._guard:
+            self._functions.forget()
+            for at in [at for at, pin in self._pins.items() if pin.under is not None]:
                 del self._pins[at]
 
     def size(self, session: Session, version: SourceVersion) -> int:
@@ -91,12 +99,14 @@ class Sources:
         unversioned = [Unversioned(f"{name}() reads what has no version") for name in found.table_functions]
         called = verbatim.called(text)
         functions = sorted(found.unknown_functions if called is None else called)
-        own = self._user_functions(session, functions)
-        unversioned += [Unversioned(f"{name}() {NOT_SPARKS_OWN}") for name in own]
+        own = self._functions.called(session, self._user_functions(session, functions))
+        frontier.update(own.frontier)
+        unversioned += own.unversioned
+        functions += own.below
         as_of: list[str] = []
         views: dict[str, ViewText] = {}
         inlined: dict[Relation, str] = {}
-        volatile = list(found.volatile)
+        volatile = [*found.volatile, *own.volatile]
         edits, places = [], []
         for ref in found.tables:
             relation = qualified(ref.parts, schema)
@@ -144,7 +154,6 @@ class Sources:
         )
 
     def _user_functions(self, session: Session, called: Sequence[str]) -> list[str]:
-        """Functions of the user's may read tables, and be changed, without the query showing it."""
         called = [name for name in called if name not in SPARKS_OWN]
         if not called:
             return []
@@ -244,7 +253,7 @@ class Sources:
         inner = self._pin_text(session, view.text, view.schema, meaning, known, depth + 1)
         for why in inner.unversioned:
             # A function's bare name would be found elsewhere as well. So the view stays a view.
-            if UNKNOWN_SOURCES in why.reason or why.reason.endswith(NOT_SPARKS_OWN):
+            if UNKNOWN_SOURCES in why.reason or why.reason.endswith(WITHOUT_SCHEMA):
                 return unversioned_source(relation, UNKNOWN_SOURCES if UNKNOWN_SOURCES in why.reason else why.reason)
         frontier: Frontier = {
             **inner.frontier,

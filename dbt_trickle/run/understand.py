@@ -183,7 +183,8 @@ def _built(here: Situation, schemas: Mapping[str, tuple[tuple[str, str], ...]]) 
     """A construct that is not maintained is told with its place in the text that dbt has compiled."""
     sources = {placeholder(key): Schema(key, columns) for key, columns in schemas.items()}
     try:
-        return build(here.pinned.template, sources)
+        # Of the user's own functions those are left here that may be called: others are an obstacle.
+        return build(here.pinned.template, sources, here.pinned.functions)
     except Unsupported as problem:
         if problem.at is None:
             raise

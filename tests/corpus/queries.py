@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import sql_functions
 import tables
 import yaml
 
@@ -29,6 +30,7 @@ def of_small_tables() -> dict[str, str]:
     return {
         **{f"planned_{number}": named(text) for number, text in enumerate(planned)},
         **{f"grown_{number}": text for number, text in enumerate(grown)},
+        **{f"calling_{name}": text for name, text in sql_functions.queries().items()},
     }
 
 

@@ -78,6 +78,9 @@ FUNCTIONS = {
     ("run/capture_health.py", "_judged"),
     ("run/consider.py", "_shown_otherwise"),
     ("run/consider.py", "_why_anew"),
+    ("run/functions.py", "described"),
+    ("run/functions.py", "obstacle"),
+    ("run/functions.py", "parse_function"),
     ("run/guard.py", "touched"),
     ("run/orphans.py", "why_removed"),
     ("run/doubts.py", "_of_maps"),
@@ -93,6 +96,7 @@ FUNCTIONS = {
     ("tree/guard.py", "_unclear"),
     ("tree/guard.py", "difference"),
     ("tree/guard.py", "of_today"),
+    ("tree/user_functions.py", "_obstacle"),
 }
 # Texts, or tables of texts, of which a part of a reason is taken.
 CONSTANTS = (

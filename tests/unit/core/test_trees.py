@@ -22,7 +22,7 @@ PLACEHOLDERS = {schema.key: quote(name) for name, schema in tree_cases.SOURCES.i
 
 
 def built(text: str) -> Built:
-    return build(text, tree_cases.SOURCES)
+    return build(text, tree_cases.SOURCES, tree_cases.FUNCTIONS)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["sql"][:80] for case in CASES])
