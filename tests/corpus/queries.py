@@ -24,13 +24,15 @@ HEADER = """\
 
 
 def of_small_tables() -> dict[str, str]:
-    """The queries whose plans are compared with Spark's, and those of the oracle's grammar."""
+    """The queries whose plans are compared with Spark's, those of the oracle's grammar, and those written for this."""
     planned = yaml.safe_load((ENGINE / "tree_queries.yml").read_text(encoding="utf-8"))
     grown = yaml.safe_load((HERE / "grown.yml").read_text(encoding="utf-8"))
+    written = yaml.safe_load((HERE / "written.yml").read_text(encoding="utf-8"))
     return {
         **{f"planned_{number}": named(text) for number, text in enumerate(planned)},
         **{f"grown_{number}": text for number, text in enumerate(grown)},
         **{f"calling_{name}": text for name, text in sql_functions.queries().items()},
+        **{f"written_{name}": text for name, text in written.items()},
     }
 
 
