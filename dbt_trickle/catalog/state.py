@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from dbt_trickle.formats.base import Frontier, SourceVersion, frontier_from, frontier_json
+from dbt_trickle.formats.base import Frontier, SourceVersion, frontier_from, frontier_json, packed, unpacked
 from dbt_trickle.names import Relation
 
 INITIALIZING, ACTIVE, SUSPENDED, ERROR = "INITIALIZING", "ACTIVE", "SUSPENDED", "ERROR"
@@ -105,7 +105,9 @@ class StreamTable:
     docs: str = ""
     columns: tuple[Column, ...] = ()
     rows: int = 0
+    origins: Frontier = field(default_factory=dict)  # see Marker
     storage_version: int = -1
+    storage_at: str = ""  # when that was committed
     storage_path: str = ""
     seen_version: int = -1  # the storage's newest commit when it was last known that nobody else had written
     seen_at: str = ""
@@ -145,13 +147,14 @@ class StreamTable:
         return max(self.storage_version, self.seen_version)
 
     def to_row(self) -> dict[str, Any]:
-        return {**asdict(self), "frontier": frontier_json(self.frontier)}
+        return {**asdict(self), "frontier": frontier_json(self.frontier), "origins": packed(self.origins)}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> StreamTable:
         known = {f.name for f in fields(cls)}
         values = {key: value for key, value in row.items() if key in known}
         values["frontier"] = frontier_from(values.get("frontier"))
+        values["origins"] = unpacked(values.get("origins"))
         values["columns"] = tuple(Column(**c) for c in values.get("columns", ()))
         values["retired"] = tuple((int(g), str(t)) for g, t in values.get("retired", ()))
         values |= {kind: Experience.from_row(values[kind]) for kind in ("told", "untold") if kind in values}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -76,6 +76,15 @@ def frontier_from(stored: Mapping[str, Mapping[str, Any]] | None) -> Frontier:
     return frontier
 
 
+def packed(origins: Mapping[str, SourceVersion]) -> dict[str, list[Any]]:
+    """There may be hundreds, and each commit has them: without what only matters where a version is read."""
+    return {key: [v.kind, v.relation, v.table_id, v.version, v.committed_at] for key, v in sorted(origins.items())}
+
+
+def unpacked(stored: Mapping[str, Sequence[Any]] | None) -> Frontier:
+    return {key: SourceVersion(key, *values) for key, values in (stored or {}).items()}
+
+
 @dataclass(frozen=True)
 class Marker:
     """What a commit of ours says of itself. The storage's history of these is the truth about its frontier."""
@@ -95,6 +104,8 @@ class Marker:
     moved: tuple[int, int] | None = None  # rows that come and go, where that was known before
     touched: int = 0  # ids of rows that may go, where they were asked for before
     others: bool = False  # most rows are others than before: to who reads it, all of them may as well be
+    # Of the stream tables that it read: their versions, and those of all that these were computed from.
+    origins: Mapping[str, SourceVersion] = field(default_factory=dict)
 
     @property
     def replaces(self) -> bool:
@@ -103,7 +114,7 @@ class Marker:
 
     def to_json(self) -> str:
         """In ASCII and without a dollar, which Spark would take for one of its variables."""
-        payload = {**asdict(self), "frontier": frontier_json(self.frontier)}
+        payload = {**asdict(self), "frontier": frontier_json(self.frontier), "origins": packed(self.origins)}
         return json.dumps({"trickle": payload}, separators=(",", ":")).replace("$", "\\u0024")
 
     @classmethod
@@ -114,7 +125,8 @@ class Marker:
         try:
             stored = json.loads(text)["trickle"]
             moved = {"moved": tuple(stored["moved"])} if stored.get("moved") else {}
-            return cls(**{**stored, "frontier": frontier_from(stored["frontier"]), **moved})
+            versions = {"frontier": frontier_from(stored["frontier"]), "origins": unpacked(stored.get("origins"))}
+            return cls(**{**stored, **versions, **moved})
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 

@@ -133,8 +133,7 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
     before = _as_shown(request, session, run)
     query = sql.without_terminator(request.query)
     _require_other_sources(request, query)
-    known: Frontier = dict(before.frontier) if before is not None else {}
-    pinned = pinned_query(request, session, run, known)
+    pinned = pinned_query(request, session, run, before)
     _require_deterministic(request, pinned)
     phases.lap("sources")
     stored = _stored(request, session, run, before)
@@ -207,6 +206,8 @@ def _situation(
         fingerprint=meant,
         layout=request.layout,
         frontier=pinned.frontier,
+        held=pinned.held,
+        apart=pinned.apart,
         deploys=began is None or (began.fingerprint, began.layout) != (meant, request.layout),
         public_is_ours=request.existing is not None,
         sampled=request.sampled,

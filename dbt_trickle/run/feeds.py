@@ -49,8 +49,8 @@ def _switched_on(here: Situation) -> Situation:
         )
         run.sources.forget(version.table)
     before = dict(here.before.frontier) if here.before is not None else {}
-    pinned = pinned_query(request, here.session, run, before)
-    facts = replace(here.facts, frontier=pinned.frontier)
+    pinned = pinned_query(request, here.session, run, here.before)
+    facts = replace(here.facts, frontier=pinned.frontier, held=pinned.held, apart=pinned.apart)
     return replace(here, pinned=pinned, facts=facts, captures=captures.of(request, run, before, pinned, here.now))
 
 

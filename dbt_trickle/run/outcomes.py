@@ -33,6 +33,7 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
             before,
             **here.request.settings(),
             frontier=here.pinned.frontier,
+            origins=here.pinned.origins,
             views=here.pinned.view_texts,
             data_timestamp=here.data_timestamp,
             last_refresh_at=here.now,
@@ -50,7 +51,7 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
         captured, told = here.captures.settle(here.session, here.pinned.frontier, here.pinned.unversioned)
     elif before is not None and decision.reason == SUSPENDED_BY_USER:
         state = replace(before, status=SUSPENDED, updated_at=here.now)
-    to_be_told = decision.reason.endswith((KEPT_OLD_DEFINITION, SUPERSEDED))
+    to_be_told = decision.reason.endswith((KEPT_OLD_DEFINITION, SUPERSEDED)) or bool(here.facts.apart)
     return Outcome(
         replace(
             here.row,

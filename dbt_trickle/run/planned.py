@@ -144,6 +144,7 @@ def _marker(
         reason=decision.reason,
         fingerprint=here.facts.fingerprint,
         frontier=here.pinned.frontier,
+        origins=here.pinned.origins,
         data_timestamp=here.data_timestamp,
         run=here.run.invocation_id,
         rows_before=base.rows,

@@ -51,11 +51,13 @@ KEYWORDS = {
     "gone",
     "how",
     "why",
+    "held",
+    "apart",
 }
 # Variables that hold one: what is assigned to them is read.
 VARIABLES = {
-    "changed", "differs", "found", "how", "doubtful", "message", "no_feed", "obstacle", "problem", "reason",
-    "recomputed", "told", "what", "why", "why_log",
+    "changed", "differs", "found", "held", "how", "doubtful", "lost", "message", "no_feed", "obstacle", "problem",
+    "reason", "recomputed", "told", "what", "why", "why_log",
 }  # fmt: skip
 # Functions whose texts are reasons, or parts of them.
 FUNCTIONS = {
@@ -69,6 +71,7 @@ FUNCTIONS = {
     ("capture/transition.py", "_serves"),
     ("capture/transition.py", "reading"),
     ("delta/aggregate/state.py", "stateful"),
+    ("plan/agree.py", "__str__"),
     ("plan/cost.py", "__str__"),
     ("plan/cost.py", "_told"),
     ("plan/decide.py", "_changed"),
@@ -91,6 +94,7 @@ FUNCTIONS = {
     ("run/understand.py", "_obstacle"),
     ("run/understand.py", "other_than"),
     ("run/views.py", "unlike"),
+    ("run/together.py", "_told"),
     ("run/windows.py", "disagreed"),
     ("tree/guard.py", "_parting"),
     ("tree/guard.py", "_unclear"),
@@ -108,7 +112,9 @@ CONSTANTS = (
 # Attributes that hold one.
 ATTRIBUTES = {
     "cdc_reason",
+    "apart",
     "gone",
+    "held",
     "how",
     "obstacle",
     "reason",

@@ -13,7 +13,7 @@ from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation, placeholder
-from dbt_trickle.run.pins import PinnedQuery, dependencies
+from dbt_trickle.run.pins import PinnedQuery, Wanted, dependencies
 from dbt_trickle.run.sources import Sources
 
 MEANING = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
@@ -79,7 +79,7 @@ def pin(text: str, answers: Mapping[str, Any], *, upstream: StreamTable | None =
     def at(relation: Relation) -> StreamTable | None:
         return upstream if upstream is not None and upstream.public == relation else None
 
-    return Sources(at, lambda: NOW).pin_query(Warehouse(answers), text, MEANING, {})
+    return Sources(at, lambda: NOW).pin_query(Warehouse(answers), text, Wanted(MEANING, {}))
 
 
 def reasons(pinned: PinnedQuery) -> list[str]:
@@ -133,12 +133,12 @@ def test_spark_s_own_catalog_may_be_named() -> None:
 def test_one_invocation_asks_once_and_sees_one_state() -> None:
     warehouse = Warehouse(table("`shop`.`orders`", 7))
     sources = Sources(lambda _: None, lambda: NOW)
-    first = sources.pin_query(warehouse, "select 1 from shop.orders", MEANING, {})
+    first = sources.pin_query(warehouse, "select 1 from shop.orders", Wanted(MEANING, {}))
     warehouse.answers = table("`shop`.`orders`", 8)
-    assert sources.pin_query(warehouse, "select 1 from SHOP.ORDERS", MEANING, {}).frontier == first.frontier
+    assert sources.pin_query(warehouse, "select 1 from SHOP.ORDERS", Wanted(MEANING, {})).frontier == first.frontier
     assert len(warehouse.asked) == 2
     sources.forget(Relation.of("shop", "orders"))
-    later = sources.pin_query(warehouse, "select 1 from shop.orders", MEANING, {})
+    later = sources.pin_query(warehouse, "select 1 from shop.orders", Wanted(MEANING, {}))
     assert later.frontier["shop.orders"].version == 8, "a node of this run has written it"
 
 
@@ -147,7 +147,8 @@ def test_an_unmoved_source_costs_one_question() -> None:
         "shop.orders": SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 7, "2026-01-02T03:04:05.000+00:00")
     }
     warehouse = Warehouse(table("`shop`.`orders`", 7))
-    pinned = Sources(lambda _: None, lambda: NOW).pin_query(warehouse, "select 1 from shop.orders", MEANING, known)
+    sources, wanted = Sources(lambda _: None, lambda: NOW), Wanted(MEANING, known)
+    pinned = sources.pin_query(warehouse, "select 1 from shop.orders", wanted)
     assert warehouse.asked == ["DESCRIBE HISTORY `shop`.`orders` LIMIT 1"]
     assert pinned.frontier == known
 
@@ -197,7 +198,7 @@ def test_a_view_made_before_or_after_a_setting_is_not_inlined(made: dict[str, st
     session_has = {} if made else {"spark.sql.legacy.timeParserPolicy": "LEGACY"}
     sources = Sources(lambda _: None, lambda: NOW)
     answers = a_view("`shop`.`v`", "select 1 as k", ["k"], **view_has)
-    pinned = sources.pin_query(Warehouse(answers), "select * from shop.v", {**MEANING, **session_has}, {})
+    pinned = sources.pin_query(Warehouse(answers), "select * from shop.v", Wanted({**MEANING, **session_has}, {}))
     assert "spark.sql.legacy.timeParserPolicy" in reasons(pinned)[0]
 
 
@@ -209,8 +210,8 @@ def test_a_view_is_pinned_for_the_settings_of_who_reads_it() -> None:
     sources = Sources(lambda _: None, lambda: NOW)
     elsewhere = {**MEANING, "spark.sql.session.timeZone": "America/New_York"}
     for _ in range(2):
-        assert not sources.pin_query(warehouse, "select * from shop.v", MEANING, {}).unversioned
-        assert "New_York" in reasons(sources.pin_query(warehouse, "select * from shop.v", elsewhere, {}))[0]
+        assert not sources.pin_query(warehouse, "select * from shop.v", Wanted(MEANING, {})).unversioned
+        assert "New_York" in reasons(sources.pin_query(warehouse, "select * from shop.v", Wanted(elsewhere, {})))[0]
     assert warehouse.asked.count("DESCRIBE HISTORY `shop`.`orders` LIMIT 1") == 1, "the table is in one state for all"
 
 
@@ -219,8 +220,8 @@ def test_data_are_as_old_as_their_pin() -> None:
     times = iter(["10:00", "10:30"])
     sources = Sources(lambda _: None, lambda: next(times))
     warehouse = Warehouse({**table("`shop`.`orders`", 7), **table("`shop`.`items`", 1)})
-    assert sources.pin_query(warehouse, "select 1 from shop.orders", MEANING, {}).as_of == ("10:00",)
-    assert sources.pin_query(warehouse, "select 1 from shop.orders, shop.items", MEANING, {}).as_of == (
+    assert sources.pin_query(warehouse, "select 1 from shop.orders", Wanted(MEANING, {})).as_of == ("10:00",)
+    assert sources.pin_query(warehouse, "select 1 from shop.orders, shop.items", Wanted(MEANING, {})).as_of == (
         "10:00",
         "10:30",
     )
