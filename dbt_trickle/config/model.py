@@ -154,6 +154,13 @@ def parse(model: str, given: Mapping[str, Any]) -> StreamTableConfig:
             model=model,
             remedy="Use feed: what stream tables on this one read is its own change feed and its versions.",
         )
+    if config.diamond_consistency == "atomic":
+        raise ConfigError(
+            "TRK-104",
+            "`diamond_consistency: atomic` is not available in this release",
+            model=model,
+            remedy="Use none: what reads several branches reads them at one moment of what they share with either.",
+        )
     return config
 
 
