@@ -31,7 +31,7 @@ class Clash:
 
     def __str__(self) -> str:
         older, newer, behind, ahead = self.behind, self.ahead, self.branch_behind, self.branch_ahead
-        if older.kind == "VIEW" or older.table_id != newer.table_id:
+        if older.is_text or older.table_id != newer.table_id:
             return f"{older.relation} is another one in {ahead} than in {behind}"
         return f"{older.relation} is at version {newer.version} in {ahead} and at {older.version} in {behind}"
 
@@ -76,9 +76,9 @@ def agree(branches: Mapping[str, Sequence[State]], read: Point, floor: Point) ->
 
 
 def _to_go_back(chosen: Mapping[str, State], read: Point) -> str | None:
-    """A branch that is ahead of another one in something that they share; of a view, of whatever reads it."""
+    """A branch that is ahead of another one in something that they share; of a text, of whatever reads it."""
     first: dict[str, tuple[SourceVersion, str, str | None]] = {
-        key: (version, "", None) for key, version in read.items() if version.kind == "VIEW"
+        key: (version, "", None) for key, version in read.items() if version.is_text
     }
     for branch, state in chosen.items():
         for key, version in state.point.items():

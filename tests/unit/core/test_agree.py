@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared_worlds import Commit, Lake, Query, run, unheeding
 
 from dbt_trickle.formats.base import SourceVersion
-from dbt_trickle.plan.agree import Agreed, agree
+from dbt_trickle.plan.agree import Agreed, Apart, agree
 from dbt_trickle.plan.points import State
 from dbt_trickle.run import sources, together
 
@@ -295,3 +295,14 @@ def test_the_newest_agreement_is_found(branches: dict[str, list[State]]) -> None
     if isinstance(found, Agreed):
         newest = [max(states[n].version.version for states in possible) for n in range(len(branches))]
         assert [state.version.version for state in found.states.values()] == newest
+
+
+@pytest.mark.parametrize("kind", ["VIEW", "FUNCTION"])
+def test_a_text_is_read_as_it_is_now_or_not_at_all(kind: str) -> None:
+    """There is no older one to read: branches that were computed from another text agree with nothing."""
+    now, was = (SourceVersion("shop.f()", kind, "shop.f()", text, 0, "") for text in ("new", "old"))
+    branch = State(version("pgt_1", 3), {"pgt_1": version("pgt_1", 3), "shop.f()": was}, "then")
+    found = agree({"pgt_1": [branch]}, {"shop.f()": now}, {})
+    assert isinstance(found, Apart)
+    same = State(version("pgt_1", 3), {"pgt_1": version("pgt_1", 3), "shop.f()": now}, "then")
+    assert agree({"pgt_1": [same]}, {"shop.f()": now}, {}) == Agreed({"pgt_1": same}, {})

@@ -373,11 +373,11 @@ def test_where_statements_of_the_user_s_ran_texts_are_read_again() -> None:
         **a_function("`lib`.`g`", "x + 1"),
     }
     warehouse, sources = Warehouse(answers), Sources(lambda _: None, lambda: NOW)
-    first = sources.pin_query(warehouse, "select * from shop.v", MEANING, {})
+    first = sources.pin_query(warehouse, "select * from shop.v", Wanted(MEANING, {}))
     warehouse.answers |= a_function("`lib`.`g`", "x + 2")
-    assert sources.pin_query(warehouse, "select * from shop.v", MEANING, {}) == first
+    assert sources.pin_query(warehouse, "select * from shop.v", Wanted(MEANING, {})) == first
     sources.forget_texts()
-    second = sources.pin_query(warehouse, "select * from shop.v", MEANING, {})
+    second = sources.pin_query(warehouse, "select * from shop.v", Wanted(MEANING, {}))
     assert second.frontier["lib.g()"] != first.frontier["lib.g()"]
     assert warehouse.asked.count("DESCRIBE HISTORY `shop`.`orders` LIMIT 1") == 1, "the table is in one state for all"
 
