@@ -38,8 +38,9 @@ class Asked:
 
     @property
     def scheduled(self) -> Scheduled:
-        request = self.request
-        return Scheduled(request.pgt_id, request.unique_id, request.config.schedule, self.reads, self.named)
+        request, config = self.request, self.request.config
+        policy = config.diamond_schedule_policy
+        return Scheduled(request.pgt_id, request.unique_id, config.schedule, self.reads, self.named, policy)
 
 
 @dataclass(frozen=True)
