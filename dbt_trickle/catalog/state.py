@@ -59,6 +59,17 @@ class ForeignWrite:
 
 
 @dataclass(frozen=True)
+class Buffer:
+    """A stream table's change feed is on, and a view shows it from a version of the storage on."""
+
+    storage: str
+    generation: int  # of the stream table: with `expose: table` all have one storage, and other columns
+    since: int
+    later: int  # the version from which on it shows when it was moved
+    moved_at: str
+
+
+@dataclass(frozen=True)
 class StreamTable:
     """A row of pgt_stream_tables; the names are the catalog's columns (design, §11)."""
 
@@ -122,6 +133,7 @@ class StreamTable:
     told: Experience = Experience()  # with changes whose sources' histories tell how many rows they touched
     untold: Experience = Experience()  # and with those that they do not tell of
     retired: tuple[tuple[int, str], ...] = ()  # (generation, when its last reader may have opened it)
+    buffer: Buffer | None = None  # for as long as other stream tables read it
 
     @property
     def public(self) -> Relation:
@@ -160,6 +172,8 @@ class StreamTable:
         values |= {kind: Experience.from_row(values[kind]) for kind in ("told", "untold") if kind in values}
         if write := values.get("hidden_write"):
             values["hidden_write"] = ForeignWrite(**write)
+        if buffer := values.get("buffer"):
+            values["buffer"] = Buffer(**buffer)
         values["functions_used"] = tuple(values.get("functions_used") or ())
         values["unversioned"] = tuple(map(Unversioned.from_row, values.get("unversioned") or ()))
         return cls(**values)
@@ -214,6 +228,9 @@ class Refresh:
     error_message: str | None = None
     initiated_by: str = "DBT"
     freshness_deadline: str | None = None
+    # Its commit: what tells a version's batch.
+    storage_relation: str | None = None
+    storage_version: int | None = None
 
     def to_row(self) -> dict[str, Any]:
         return {

@@ -106,6 +106,8 @@ HISTORY_COLUMNS = {
     "error_message": "STRING",
     "initiated_by": "STRING",
     "freshness_deadline": "TIMESTAMP",
+    "storage_relation": "STRING",
+    "storage_version": "BIGINT",
 }
 EVENT_COLUMNS = {"event": "STRING", "pgt_id": "BIGINT", "at": "TIMESTAMP", "payload": "STRING"}
 

@@ -36,6 +36,7 @@ def outcome(
         here.session, here.pinned.frontier, here.pinned.unversioned, understood.shape, understood.reason
     )
     consumers = here.run.consumers(state)
+    state = here.buffers.kept(state, bool(consumers))
     state = retire.sweep(here.session, state, consumers, here.run.settings.change_schema, here.run.clock())
     return Outcome(
         replace(
@@ -52,6 +53,8 @@ def outcome(
             delta_rows=inserted + deleted,
             frontier_from=base.frontier,
             frontier_to=state.frontier,
+            storage_relation=state.storage_relation,
+            storage_version=state.storage_version,
             end_time=here.run.clock(),
             phase_ms=here.phases.spent,
         ),

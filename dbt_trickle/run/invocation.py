@@ -19,6 +19,7 @@ from dbt_trickle.names import Relation
 from dbt_trickle.plan.due import Scheduled, not_due
 from dbt_trickle.run import deep, guard, maintain, past, recover, retry, stale
 from dbt_trickle.run.announced import Outcome, Planned
+from dbt_trickle.run.buffers import Buffers
 from dbt_trickle.run.session import Session, is_missing, meaning
 from dbt_trickle.run.sources import Sources
 
@@ -46,6 +47,7 @@ class Invocation:
     _late: list[store.Entry] = field(default_factory=list, init=False)
     _not_due: Mapping[int, str] = field(default_factory=dict, init=False)
     _dropped: list[int] = field(default_factory=list, init=False)
+    _were_read: frozenset[int] = field(default=frozenset(), init=False)
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +70,7 @@ class Invocation:
                     raise
                 self._catalog = store.Catalog(0)
             self._states = dict(self._catalog.stream_tables)
+            self._were_read = self._read()
 
     def state(self, number: int) -> StreamTable | None:
         with self._guard:
@@ -229,6 +232,7 @@ class Invocation:
             if not self.has_news:
                 return
             session = self._patient(session)
+            self._settle_buffers(session)
             entries = [entry for number in self._dropped for entry in store.dropped(number)]
             for number, row in self._opened.items():
                 outcome = self._outcomes.get(number)
@@ -263,6 +267,23 @@ class Invocation:
 
     def _patient(self, session: Session) -> Session:
         return session if isinstance(session, retry.Patient) else retry.Patient(session, self.invocation_id, self.wait)
+
+    def _read(self) -> frozenset[int]:
+        """The stream tables that others read."""
+        return frozenset(number for number, state in self._states.items() if self.consumers(state))
+
+    def _settle_buffers(self, session: Session) -> None:
+        """Of stream tables that have got their first reader in this run, or lost their last one.
+
+        The state is written where this run has refreshed it; else its own next run finds it done.
+        """
+        read = self._read()
+        buffers = Buffers(session, self.settings, self.clock(), self.warn)
+        for number in sorted((read ^ self._were_read) & self._states.keys()):
+            state = self._states[number] = buffers.kept(self._states[number], number in read)
+            outcome = self._outcomes.get(number)
+            if outcome is not None and outcome.state is not None:
+                self._outcomes[number] = replace(outcome, state=state)
 
     def _told_stale(self, session: Session) -> list[Event]:
         """Of its own selection; of others `trickle health` tells."""

@@ -47,6 +47,7 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
         # To find that what changed concerns no row took its time, too.
         state, statements = update_docs(here, measured(here, decision, state))
         consumers = here.run.consumers(state)
+        state = here.buffers.kept(state, bool(consumers))
         state = retire.sweep(here.session, state, consumers, here.run.settings.change_schema, here.now)
         captured, told = here.captures.settle(here.session, here.pinned.frontier, here.pinned.unversioned)
     elif before is not None and decision.reason == SUSPENDED_BY_USER:
@@ -101,6 +102,8 @@ def committed(
         delta_rows=inserted + deleted,
         frontier_from=before.frontier if before is not None else {},
         frontier_to=marker.frontier,
+        storage_relation=state.storage_relation,
+        storage_version=commit.version,
         end_time=run.clock(),
     )
     now = dependencies(state.pgt_id, dict(marker.frontier), state.unversioned)

@@ -10,6 +10,7 @@ from dbt_trickle.apply.base import Applied, incomparable
 from dbt_trickle.apply.shape import load
 from dbt_trickle.apply.stored import Stored
 from dbt_trickle.apply.top import first_rows
+from dbt_trickle.capture.table import feed_is_on
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.formats import delta
@@ -18,6 +19,7 @@ from dbt_trickle.names import Relation
 from dbt_trickle.plan import steps
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import recover
+from dbt_trickle.run.buffers import PROPERTIES
 from dbt_trickle.run.situation import Situation, meaning_of
 from dbt_trickle.run.understand import Understood
 
@@ -171,8 +173,11 @@ def _next_generation(here: Situation, base: StreamTable) -> tuple[int, Relation,
 
 def _created(here: Situation, target: steps.Target) -> steps.Target:
     request = here.request
+    # Its readers' next windows begin with it, so it is recorded from the beginning.
+    feed = PROPERTIES if not feed_is_on(dict(target.properties)) and here.run.consumers(base_of(here)) else {}
     return replace(
         target,
+        of_storage=tuple(sorted(feed.items())),
         location=request.location(target.storage, here.run.invocation_id),
         unset=request.unset(here.before),
     )

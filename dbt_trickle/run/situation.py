@@ -10,6 +10,7 @@ from dbt_trickle import sql
 from dbt_trickle.catalog.state import Refresh, StreamTable, Unversioned
 from dbt_trickle.plan.decide import Facts
 from dbt_trickle.run import clock, together
+from dbt_trickle.run.buffers import Buffers
 from dbt_trickle.run.captures import Captures
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import Pinned, PinnedQuery, Wanted
@@ -71,6 +72,10 @@ class Situation:
     now: str  # when the sources were pinned
     phases: Phases
     captures: Captures
+
+    @property
+    def buffers(self) -> Buffers:
+        return Buffers(self.session, self.run.settings, self.now, self.run.warn)
 
     @property
     def data_timestamp(self) -> str:

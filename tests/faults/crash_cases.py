@@ -123,9 +123,12 @@ class BringIn(Overwrite):
 
 
 class Differ(Overwrite):
-    """A full refresh that another stream table reads: what differs is written."""
+    """A full refresh that another stream table reads: what differs is written.
 
-    due = ("CACHE LAZY TABLE", "MERGE INTO", "DROP VIEW IF EXISTS")
+    The view of its changes was made at the end of the run that brought the reader, and is found by this one.
+    """
+
+    due = ("ALTER VIEW", "CACHE LAZY TABLE", "MERGE INTO", "DROP VIEW IF EXISTS")
 
     def provoke(self) -> None:
         text = f"SELECT total FROM {self.request.public.sql}"

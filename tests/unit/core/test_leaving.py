@@ -33,8 +33,12 @@ class Warehouse:
     def __init__(self, tables: Mapping[Relation, Mapping[str, str]], broken: str = "") -> None:
         self.tables, self.broken = {relation.sql: told for relation, told in tables.items()}, broken
         self.done: list[str] = []
+        self.buffers: list[tuple[str, int]] = []  # views of changes that went, and behind how many other statements
 
     def execute(self, sql: str) -> None:
+        if "`changes_pgt_" in sql:
+            self.buffers.append((sql, len(self.done)))
+            return
         if self.broken and sql.startswith("DELETE"):
             raise WarehouseError("TRK-301", self.broken)
         self.done.append(sql)
@@ -100,6 +104,7 @@ def test_dropping_takes_the_public_name_first() -> None:
     warehouse = Warehouse({PUBLIC: VIEW, FIRST: OURS})
     leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False, reads={})
     assert warehouse.changed() == ["DROP VIEW IF EXISTS", "DELETE FROM", "DROP TABLE IF EXISTS"]
+    assert warehouse.buffers == [("DROP VIEW IF EXISTS `changes`.`changes_pgt_5`", 1)], "before what it reads"
     warehouse = Warehouse({PUBLIC: OURS, FIRST: {}})
     leave.drop(warehouse, SETTINGS, EXPOSED, [EXPOSED], cascade=False, reads={})
     assert warehouse.done[:-1] == [
@@ -173,6 +178,7 @@ def test_the_other_ways_in_which_a_storage_goes() -> None:
     found = repair.Findings((), {}, (public, storage), removed=frozenset({5}))
     warehouse = Warehouse({PUBLIC: VIEW, FIRST: OURS})
     assert repair.remove(warehouse, SETTINGS, found) == {public, storage}
+    assert warehouse.buffers == [("DROP VIEW IF EXISTS `changes`.`changes_pgt_5`", 0)]
     assert warehouse.changed() == ["DROP VIEW IF EXISTS", *gone]
     # Between the look and the removal somebody has put something else there.
     warehouse = Warehouse({PUBLIC: FOREIGN["a view"], FIRST: OURS})

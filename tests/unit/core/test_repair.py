@@ -45,7 +45,8 @@ class Warehouse:
         self.public: dict[str, Mapping[str, str]] = {}
 
     def execute(self, sql: str) -> None:
-        self.done.append(sql)
+        if "`changes_pgt_" not in sql:  # see test_leaving.py
+            self.done.append(sql)
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         if sql.startswith("SHOW TABLES"):
