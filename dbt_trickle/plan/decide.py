@@ -51,6 +51,7 @@ class Facts:
     frontier: Mapping[str, SourceVersion]
     held: str = ""  # why sources are read at older states than the newest
     apart: str = ""  # why its sources have no states that can be read together
+    suspended: tuple[str, ...] = ()  # stream tables that it reads, directly or over others, and that are not refreshed
     unversioned: tuple[str, ...] = ()  # why some source, or the query itself, has no version to compare
     public_is_ours: bool = True
     storage_touched: str = ""
@@ -125,11 +126,16 @@ def _by_its_sources(facts: Facts, state: StreamTable) -> Decision:
     if not moved and not facts.unversioned:
         if facts.held:
             return Decision("SKIP", f"{facts.held}; {NOTHING_NEWER}", Work.NOTHING)
-        return Decision("NO_DATA", "no source moved", Work.NOTHING)
+        return Decision("NO_DATA", _nothing_moved(facts), Work.NOTHING)
     why = "; ".join((*moved, *facts.unversioned))
     if facts.unversioned or not config.differential:
         return instead(config, Decision("FULL", why, Work.OVERWRITE))
     return Decision("DIFFERENTIAL", why, Work.DELTA)
+
+
+def _nothing_moved(facts: Facts) -> str:
+    waits = (f"{upstream}, which it reads, is suspended" for upstream in facts.suspended)
+    return "; ".join(("no source moved", *waits))
 
 
 def _told_held(facts: Facts, decision: Decision) -> Decision:

@@ -145,6 +145,7 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
     here = _situation(request, session, run, row, before, pinned, phases)
     facts = replace(
         here.facts,
+        suspended=run.suspended_among(pinned.frontier),
         unversioned=(*map(str, pinned.unversioned), *_of_the_day(before)),
         previous_storage_missing=stored is not None and stored.missing,
         storage_touched=stored.touched if stored is not None else "",

@@ -14,8 +14,9 @@ from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
-from dbt_trickle.formats.base import Commit, Marker
+from dbt_trickle.formats.base import Commit, Frontier, Marker
 from dbt_trickle.names import Relation
+from dbt_trickle.plan import edges
 from dbt_trickle.plan.due import Scheduled, not_due
 from dbt_trickle.run import deep, guard, maintain, past, recover, retry, stale
 from dbt_trickle.run.announced import Outcome, Planned
@@ -85,6 +86,11 @@ class Invocation:
         """Those that were computed from it. Who reads it by another catalog is not known here."""
         with self._guard:
             return tuple(other for other in self._states.values() if table.key in other.frontier)
+
+    def suspended_among(self, frontier: Frontier) -> tuple[str, ...]:
+        """Of the stream tables that are read, directly or over others, those that are not refreshed."""
+        with self._guard:
+            return edges.suspended(frontier, self._states.values())
 
     def dependencies(self, number: int) -> tuple[Dependency, ...]:
         """What it read at its last refresh, and how that was captured."""

@@ -76,6 +76,7 @@ FUNCTIONS = {
     ("plan/cost.py", "_told"),
     ("plan/decide.py", "_changed"),
     ("plan/decide.py", "_first_load"),
+    ("plan/decide.py", "_nothing_moved"),
     ("plan/decide.py", "moved_sources"),
     ("plan/due.py", "_why"),
     ("run/capture_health.py", "_judged"),
