@@ -206,6 +206,41 @@ class Dependency:
 
 
 @dataclass(frozen=True)
+class DiamondGroup:
+    """A row of diamond_groups."""
+
+    name: str
+    shared: tuple[str, ...]
+    members: tuple[str, ...]
+    converges: tuple[str, ...]
+    epochs: Mapping[str, int]  # of each member
+    points: Mapping[str, Mapping[str, SourceVersion]]  # what each has of what is shared
+
+    def to_row(self) -> dict[str, Any]:
+        return {
+            "diamond_group": self.name,
+            "shared": self.shared,
+            "members": self.members,
+            "convergence_points": self.converges,
+            "epoch": min(self.epochs.values()),
+            "newest_epoch": max(self.epochs.values()),
+            "epochs": dict(self.epochs),
+            "points": {name: packed(found) for name, found in self.points.items()},
+        }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> DiamondGroup:
+        return cls(
+            row["diamond_group"],
+            tuple(row["shared"]),
+            tuple(row["members"]),
+            tuple(row["convergence_points"]),
+            row["epochs"],
+            {name: unpacked(found) for name, found in row["points"].items()},
+        )
+
+
+@dataclass(frozen=True)
 class Refresh:
     """A row of pgt_refresh_history."""
 

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.events import Event
-from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
+from dbt_trickle.catalog.state import Dependency, DiamondGroup, Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Frontier, Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.plan import edges
+from dbt_trickle.plan import edges, epochs
 from dbt_trickle.plan.due import Scheduled, not_due
 from dbt_trickle.run import deep, guard, maintain, past, recover, retry, stale
 from dbt_trickle.run.announced import Outcome, Planned
@@ -240,6 +240,7 @@ class Invocation:
             session = self._patient(session)
             self._settle_buffers(session)
             entries = [entry for number in self._dropped for entry in store.dropped(number)]
+            diamonds = self._diamonds()
             for number, row in self._opened.items():
                 outcome = self._outcomes.get(number)
                 if outcome is None:
@@ -254,9 +255,11 @@ class Invocation:
                 entries.append(store.refresh(outcome.refresh))
                 entries += map(store.event, outcome.events)
                 if outcome.state is not None:
-                    entries.append(store.stream_table(self._as_shown(session, outcome, outcome.state)))
+                    shown = self._as_shown(session, outcome, outcome.state)
+                    entries.append(store.stream_table(epochs.placed(shown, diamonds)))
                 if outcome.dependencies is not None:
                     entries.append(store.dependencies(number, outcome.dependencies))
+            entries += [store.diamond(name, group) for name, group in self._moved(diamonds)]
             entries += [*map(store.event, [*self._noted, *self._told_stale(session)]), *self._late]
             if self._opened:
                 entries.append(store.closed(self.invocation_id))
@@ -298,6 +301,19 @@ class Invocation:
         for event in late:
             self.tell(event)
         return late
+
+    def _diamonds(self) -> Mapping[str, DiamondGroup]:
+        """As they are now. In a run in which nothing moved they are what they were, and need not be looked for."""
+        before = self._catalog or store.Catalog(0)
+        known = before.stream_tables
+        moved = self._dropped or any(epochs.moved(known.get(n), state) for n, state in self._states.items())
+        return epochs.groups(list(self._states.values()), before.diamonds) if moved else before.diamonds
+
+    def _moved(self, diamonds: Mapping[str, DiamondGroup]) -> Iterator[tuple[str, DiamondGroup | None]]:
+        before = self._catalog.diamonds if self._catalog is not None else {}
+        for name in sorted(before.keys() | diamonds.keys()):
+            if before.get(name) != diamonds.get(name):
+                yield name, diamonds.get(name)
 
     def _ended(self) -> maintain.Ended:
         done = (outcome for outcome in self._outcomes.values() if outcome.refresh.status == "COMPLETED")
