@@ -56,7 +56,7 @@ def _of_shared(table: StreamTable, shared: Collection[str]) -> Point:
     return {
         key: replace(version, seen_version=-1, seen_at="")
         for key, version in found.items()
-        if version.relation in shared and version.kind != "VIEW"
+        if version.relation in shared and not version.is_text
     }
 
 

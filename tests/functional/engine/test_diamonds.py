@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from engine_world import World
 
+from dbt_trickle.names import Relation, literal
 from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.frozen import Frozen
 from dbt_trickle.run.request import Request
@@ -54,6 +55,14 @@ class Diamond:
             verdict = verify(session, Frozen(session), states[request.pgt_id])
             assert verdict.outcome == "ok", verdict
 
+    def epochs(self) -> tuple[int, int]:
+        """What all of its members have reached, and the furthest of them."""
+        at = Relation.of(self.world.settings.catalog_schema, "diamond_groups").sql
+        group = literal(str(self.top.public))
+        (row,) = self.world.looking.query(f"SELECT * FROM {at} WHERE diamond_group = {group}")
+        assert row["shared"] == [self.orders] and row["epochs"].keys() == set(row["members"])
+        return row["epoch"], row["newest_epoch"]
+
     def shown(self) -> set[tuple[Any, ...]]:
         return set(self.world.rows(f"SELECT * FROM {self.top.public.sql}"))
 
@@ -65,11 +74,12 @@ class TestDiamonds:
         d = Diamond(world, "runs", top)
         d.run(*d.all)
         first = {(1, 10, 15, "Ann"), (3, 7, 7, None)}
-        assert d.shown() == first
+        assert (d.shown(), d.epochs()) == (first, (1, 1))
         world.sql(f"INSERT INTO {d.orders} VALUES (4, 'south', 100)")
         d.run(d.large)
         waits = d.run(d.top).refresh
         assert (waits.action, waits.status, d.shown()) == ("SKIP", "SKIPPED", first)
+        assert d.epochs() == (1, 2)
         assert waits.reason.startswith(f"{d.orders} is at version 2 in {d.large.public} and at 1 in {d.totals.public};")
 
         world.sql(f"INSERT INTO {d.more} VALUES ('south', 'Bob')")
@@ -87,6 +97,7 @@ class TestDiamonds:
         world.sql(f"UPDATE {d.orders} SET amount = amount + 1")
         assert [each.refresh.action for each in world.run(*d.all)] == ["DIFFERENTIAL"] * 3
         d.require_right()
+        assert d.epochs() == (4, 4)
         assert d.shown() == {(1, 11, 11, "Ann"), (3, 8, 109, "Bob"), (4, 101, 109, "Bob")}
 
     def test_a_table_read_directly_and_through_a_stream_table(self, world: World) -> None:
