@@ -141,6 +141,14 @@ def carried_over(now: Iterable[Dependency], known: Iterable[Dependency]) -> tupl
     )
 
 
+def no_such_storage(relation: Relation, storage: Relation) -> ModelError:
+    return ModelError(
+        "TRK-202",
+        f"{storage}, the storage of the stream table {relation} that it reads, does not exist",
+        remedy="Somebody has dropped it. Run that stream table: it is loaded anew, and this one goes on from there.",
+    )
+
+
 def dependencies(number: int, found: Frontier, unversioned: tuple[Unversioned, ...]) -> tuple[Dependency, ...]:
     """One row per source. Neither a function is one, nor what is unversioned about the query itself (rand())."""
     versioned = tuple(

@@ -28,6 +28,7 @@ from dbt_trickle.run.pins import (
     Wanted,
     is_files,
     no_such_source,
+    no_such_storage,
     pinned_stream_table,
     qualified,
     unversioned_source,
@@ -178,7 +179,12 @@ class Sources:
     def _resolve(self, session: Session, relation: Relation, wanted: Wanted, depth: int) -> Pinned:
         upstream = self._stream_table_at(relation)
         if upstream is not None:
-            return self._stream_table(session, relation, upstream)
+            try:
+                return self._stream_table(session, relation, upstream)
+            except WarehouseError as problem:
+                if is_missing(problem):
+                    raise no_such_storage(relation, upstream.storage) from problem
+                raise
         if is_files(relation):
             return unversioned_source(relation, "it is no Delta table and keeps no history")
         before = wanted.known.get(relation.key)

@@ -275,6 +275,15 @@ def test_a_stream_table_is_read_from_its_storage_at_its_newest_change() -> None:
     assert pinned.as_of == ("2026-01-01T00:00:00+00:00",)
 
 
+def test_a_stream_table_whose_storage_somebody_has_dropped_is_named() -> None:
+    upstream = StreamTable(
+        5, "shop", "totals", "model.shop.totals", storage_relation="trickle_changes.st_5_g1", is_populated=True
+    )
+    with pytest.raises(ModelError, match=r"TRK-202.*trickle_changes\.st_5_g1.*shop\.totals") as raised:
+        pin("select * from shop.totals", {}, upstream=upstream)
+    assert "Run that stream table" in str(raised.value)
+
+
 def test_a_version_of_the_user_s_own_choice_stays() -> None:
     pinned = pin("select * from shop.orders version as of 3", table("`shop`.`orders`", 7))
     assert pinned.text == "select * from shop.orders version as of 3"
