@@ -98,6 +98,8 @@ def _call(node: exp.Anonymous, resolve: Resolve, aggregates: bool, inside: bool,
         return _aggregate(AGGREGATES[name], arguments, resolve)
     if name in OF_GROUPING_SETS and aggregates and not inside:
         return exp.Anonymous(this=name, expressions=[bound(each, resolve) for each in arguments])
+    if name == "arrays_zip":
+        arguments = [_of_no_column(each, node) for each in arguments]
     if name == "struct":
         return _struct(arguments, resolve, aggregates, inside, windows)
     known = name in SCALARS or name in OF_LAMBDAS or is_of_the_user(node)
@@ -126,6 +128,19 @@ def _call(node: exp.Anonymous, resolve: Resolve, aggregates: bool, inside: bool,
 def is_of_the_user(call: exp.Anonymous) -> bool:
     """By a schema before its name. Those that a query may not call were refused before (build.py)."""
     return "." in call.name and "`" not in call.name
+
+
+def _of_no_column(argument: exp.Expr, zipped: exp.Expr) -> exp.Expr:
+    """Fields of arrays_zip() are named after columns, and by their places where it is given something else.
+
+    What is an expression here may become a column of the tree. coalesce() of it is none, and to Spark's optimizer the
+    same as what is in it.
+    """
+    if isinstance(argument.unnest(), (exp.Column, exp.Dot, exp.Identifier, exp.Var)):
+        raise not_yet("arrays_zip() of columns, after which it names its fields,", zipped)
+    if isinstance(argument, exp.Anonymous) and argument.name.lower() == "coalesce":
+        return argument
+    return exp.Anonymous(this="coalesce", expressions=[argument])
 
 
 def _struct(arguments: Sequence[exp.Expr], resolve: Resolve, aggregates: bool, inside: bool, windows: bool) -> exp.Expr:

@@ -29,7 +29,7 @@ SETTINGS = (
 )
 _TO_TIMESTAMP = re.compile(r" as (?:[^()#]*\b)?timestamp\b[^()#]*\)")
 # They read texts as a cast does, where no format is given.
-_READ_BY_SCHEMA = re.compile(r"\bfrom_(?:json|csv|xml)\([^\n]*?\bTimestampType\b")
+_READ_BY_SCHEMA = re.compile(r"\b(?:from_(?:json|csv|xml)|(?:try_)?variant_get)\([^\n]*?\bTimestampType\b")
 # Reasons for which the same rows give another result on another day.
 _OF_THE_DAY = ("is another moment tomorrow", "may be taken for a time of today", "may be another moment later")
 _ATTRIBUTE = re.compile(r"\bcast\((\w+)(#\d+)L?$")

@@ -141,6 +141,9 @@ def test_the_query_is_regenerated_from_its_tree_with_the_placeholders() -> None:
         ("cast(split(region#13, ,, -1) as array<timestamp>)", True),
         ("cast(region#13 as struct<a:int,at:timestamp>)", True),
         ("from_json(StructField(at,TimestampType,true), region#13, Some(UTC), false).at", True),
+        ("variant_get(parse_json(region#13), $.at, TimestampType, true, Some(UTC))", True),
+        ("try_variant_get(v#13, $.at, ArrayType(TimestampType,true), false, Some(UTC))", True),
+        ("variant_get(parse_json(region#13), $.at, DateType, true, Some(UTC))", False),
         ("from_csv(StructField(at,DateType,true), region#13, Some(UTC), false, None).at", False),
         # Made above the relation, or the parameter of a function: called as a column is, and a text.
         ("cast(ordered_at#99 as timestamp)", True),
