@@ -11,9 +11,9 @@ from dbt_trickle.apply.stored import Stored, with_row_id
 from dbt_trickle.delta.aggregate.state import Stateful, loaded
 from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, literal, quote
-from dbt_trickle.tree.algebra import Project, scans
+from dbt_trickle.tree.algebra import Project, Scan, scans
 from dbt_trickle.tree.identity import ROW_ID, Identity, row_id
-from dbt_trickle.tree.printed import printed
+from dbt_trickle.tree.printed import line, printed
 from dbt_trickle.tree.render import state
 
 QUERY = "__pgt_query"
@@ -77,10 +77,18 @@ class Shape(Stored):
         With the tree, and the types that it reads: a view below may have become another one, or a column have got
         another type that gives an output of the same one, and what was found out about the query is not true of it.
         """
-        fields = [(s.source, s.alias, f.source_name, f.type) for s in scans(self.tree) for f in s.fields]
+        fields = [(s.source, s.alias, f.source_name, f.type) for s in scans(self.tree) for f in _in_order(s).fields]
         query = replace(self.tree, items=self.tree.items[: len(self.tree.items) - self.unseen])
-        meant = hashlib.sha256(repr((printed(query), fields)).encode()).hexdigest()[:16]
+        text = printed(query)
+        for scan in scans(query):
+            text = text.replace(line(scan), line(_in_order(scan)))
+        meant = hashlib.sha256(repr((text, fields)).encode()).hexdigest()[:16]
         return json.dumps([FORMAT, self.identity.key, self.hidden, meant], separators=(",", ":"))
+
+
+def _in_order(scan: Scan) -> Scan:
+    """Which columns are read tells a query from another one, and not in which order the source has them."""
+    return replace(scan, fields=tuple(sorted(scan.fields, key=lambda field: field.source_name)))
 
 
 def same_query(mark: str, other: str) -> bool:

@@ -11,7 +11,6 @@ from dbt_trickle.capture.commits import replaced_at
 from dbt_trickle.capture.table import feed_is_on
 from dbt_trickle.capture.types import same
 from dbt_trickle.errors import TrickleBug
-from dbt_trickle.names import RESERVED_PREFIX
 
 Mode = Literal["auto", "feed", "log"]
 CaptureName = Literal["feed", "log", "difference"]
@@ -155,9 +154,6 @@ def _another_schema(facts: LogFacts) -> Refused | None:
         raise TrickleBug("the columns of the old version were not asked for")
     old = {name.lower(): type_text for name, type_text in facts.old_columns}
     for name, type_text in facts.window.columns:
-        if facts.window.was is not None and name.startswith(RESERVED_PREFIX):
-            # By its place among the columns: before, another one may have had that.
-            return Refused(Why.SCHEMA, f"column {name} is stored under a name that is not its own")
         before = old.get(name.lower())
         if before is None:
             return Refused(Why.SCHEMA, f"column {name} was not there at version {facts.window.old}")

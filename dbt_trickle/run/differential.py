@@ -85,7 +85,7 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
             for key, version in delta.tables(here.pinned.frontier).items()
         }
     )
-    append_only = all(commit.effect in _GROWS for each in read for commit in each.facts.commits)
+    append_only = all(grew(each.facts) for each in read)
     done = applied(shape, context, before.storage, before.stored_version, append_only)
     if not _few(read):
         done = replace(done, few=None)
@@ -95,6 +95,11 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     told = (done.few or done).how
     told = f"{told} ({shape.why})" if shape.why else told
     return Differential(done, f"{why}; {how}; {told}", choice, changed, captures)
+
+
+def grew(facts: LogFacts) -> bool:
+    """No row of it went. From one table to another there are no commits that would say so."""
+    return facts.window.was is None and all(commit.effect in _GROWS for commit in facts.commits)
 
 
 def _is_anew(source: SourceVersion, facts: LogFacts) -> bool:
