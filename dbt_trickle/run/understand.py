@@ -18,8 +18,8 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.masking import masked
 from dbt_trickle.names import placeholder
-from dbt_trickle.run.columns import described, positions
-from dbt_trickle.run.doubts import doubt, types_of
+from dbt_trickle.run.columns import described, positions, types_of
+from dbt_trickle.run.doubts import doubt
 from dbt_trickle.run.plans import of_today, plans_differ
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation

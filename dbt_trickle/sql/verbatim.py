@@ -37,6 +37,14 @@ class Verbatim(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _SPECIAL_CALLS
         }
+        # Spark knows no `x FOR y IN z`: in a PIVOT it would take in what the FOR is followed by.
+        RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
+            kind: parser for kind, parser in SparkParser.RANGE_PARSERS.items() if kind is not TokenType.FOR
+        }
+
+        def _parse_pivot_aggregation(self) -> exp.Expr | None:
+            """An expression over aggregates: sqlglot has a call alone."""
+            return self._parse_alias(self._parse_disjunction())
 
     class Generator(SparkGenerator):
         def literal_sql(self, expression: exp.Literal) -> str:

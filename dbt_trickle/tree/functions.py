@@ -26,7 +26,8 @@ _SKETCHES = """approx_top_k approx_top_k_accumulate approx_top_k_combine
     kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float schema_of_variant_agg theta_intersection_agg
     theta_sketch_agg theta_union_agg"""
 SAME_AGAIN = frozenset(_SAME_AGAIN.split())
-ORDERED = frozenset(f"{_ORDERED} {_SKETCHES}".split())
+SKETCHES = frozenset(_SKETCHES.split())
+ORDERED = frozenset(_ORDERED.split()) | SKETCHES
 BY_ORDER = frozenset(f"{_ORDERED} {_NEARLY}".split())
 AGGREGATES = {
     **{name: name for name in f"sum avg {_SAME_AGAIN} {_ORDERED} {_NEARLY} {_SKETCHES}".split()},

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from dbt_trickle.tree.plan_distinct import in_order
+from dbt_trickle.tree.plan_distinct import in_order, lists_of
 from dbt_trickle.tree.plan_nodes import Node, listed_items, over, parsed, walk
 
 # A name with spaces and the like: known where the column comes from, and where it is made.
@@ -152,6 +152,9 @@ def _output(node: Node) -> list[str] | None:
             return _made(listed)
         case "Filter" | "Sort":
             return _output(node.children[0])
+        case "Expand":
+            lists = lists_of("Expand", node.text)
+            return _made(f"[{', '.join(lists[1])}]") if lists is not None else None
         case "Generate":
             return _generated(node)
         case "Join" if node.text.startswith(_OF_THE_LEFT):

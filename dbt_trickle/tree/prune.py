@@ -123,11 +123,16 @@ def _branch(branch: Project, kept: tuple[int, ...]) -> Project:
 
 @_prune.register
 def _(operator: Aggregate, needed: frozenset[str]) -> Operator:
-    calls = tuple(call for call in operator.calls if call.name in needed)
+    pivoted = operator.pivoted
+    apart = pivoted is not None and pivoted.apart  # what is picked is computed of all rows, whatever is read of it
+    calls = tuple(call for call in operator.calls if apart or call.name in needed)
     if not operator.keys and not calls:
         calls = operator.calls[:1]
     read = [key.value.columns for key in operator.keys]
     read += [call.value.columns for call in calls]
+    if pivoted is not None and not apart:
+        # It is written with all that it computes.
+        read += [*(call.columns for call in pivoted.calls), frozenset(name for name, _ in pivoted.columns)]
     return replace(operator, calls=calls, child=_prune(operator.child, frozenset().union(*read)))
 
 

@@ -75,6 +75,32 @@ class Grouping:
 
 
 @dataclass(frozen=True)
+class Pivoted:
+    """PIVOT as the query has it: `calls FOR columns IN (values)`, grouped by all columns that it does not name.
+
+    `picked`: Spark is supposed to compute each call by group and value, and then to pick; none: it makes no difference.
+    `apart`: so does the tree.
+    """
+
+    columns: tuple[tuple[str, str], ...]  # the tree's, and what FOR calls them
+    values: tuple[tuple[Expr, ...], ...]  # each with one part for each column
+    calls: tuple[Expr, ...]  # over the rows
+    picked: bool | None
+    apart: bool
+    rows: tuple[str, ...]  # the columns of the rows, in order
+    names: tuple[str, ...]  # of what is made of them, by value and call
+
+
+@dataclass(frozen=True)
+class Unpivoted:
+    """UNPIVOT as the query has it: of each row that is made the columns that are read, and what it is called."""
+
+    columns: tuple[tuple[str, ...], ...]
+    called: tuple[str, ...]
+    rows: tuple[str, ...]  # the columns of the rows, in order
+
+
+@dataclass(frozen=True)
 class SortKey:
     """`direction`: what stands behind the column in ORDER BY."""
 

@@ -92,6 +92,8 @@ FUNCTIONS = {
     ("run/doubts.py", "_told_again"),
     ("run/doubts.py", "_unlike"),
     ("run/doubts.py", "doubt"),
+    ("run/pivot_doubts.py", "of_pivot"),
+    ("run/pivot_doubts.py", "of_unpivot"),
     ("run/understand.py", "_obstacle"),
     ("run/understand.py", "other_than"),
     ("run/views.py", "unlike"),

@@ -180,6 +180,22 @@ class Select:
         found = [f"CAST({c.sql} AS BIGINT)" for c in (self.known(x, kinds=(INT,)), self.known(x, kinds=(INT,)))]
         return ", ".join(found[: self.draw(st.integers(1, 2))])
 
+    def pivoted(self, x: Input) -> str:
+        """Of numbers; a count of nothing is NULL to Spark, and 0 to others."""
+        by, of = self.known(x, kinds=(INT, TEXT)), self.known(x, kinds=(INT, DEC))
+        key, (first, second) = self.known(x), CONSTANTS[by.kind][:2]
+        shown = map(self.show, (Value("k", key.kind), Value("one", of.kind), Value("two", of.kind)))
+        rows = f"SELECT {key.sql} AS k, {by.sql} AS p, {of.sql} AS v FROM {x}"
+        call = self.one("sum", "min", "max")
+        return f"SELECT {', '.join(shown)} FROM ({rows}) PIVOT ({call}(v) FOR p IN ({first} AS one, {second} AS two))"
+
+    def unpivoted(self, x: Input) -> str:
+        key, (one, two) = self.known(x), (self.known(x, kinds=(INT,)) for _ in range(2))
+        shown = map(self.show, (Value("k", key.kind), Value("n", TEXT), Value("v", INT)))
+        rows = f"SELECT {key.sql} AS k, CAST({one.sql} AS BIGINT) AS x, CAST({two.sql} AS BIGINT) AS y FROM {x}"
+        kept = self.one("", "INCLUDE NULLS ")
+        return f"SELECT {', '.join(shown)} FROM ({rows}) UNPIVOT {kept}(v FOR n IN (x, y AS z))"
+
     def value_of(self, x: Input, y: Input) -> Value:
         """A scalar subquery: over the rows of the other input whose column is equal to one of this, or over all."""
         function = self.one("count", "sum", "min", "max", "coalesce(max({0}), 0)")
@@ -282,6 +298,8 @@ OPERATORS: dict[str, Callable[..., str]] = {
     "latest": lambda q, x: (
         f"SELECT {q.all(p(x, 'q1'))} FROM (SELECT *, {q.numbered(x)} AS n FROM {x}) AS q1 WHERE n = 1"
     ),
+    "pivot": lambda q, x: q.pivoted(x),
+    "unpivot": lambda q, x: q.unpivoted(x),
     "whole, having": lambda q, x: f"SELECT {q.calls(x)} FROM {x} HAVING {q.of_calls(x)}",
 }
 
