@@ -11,7 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dbt_trickle.errors import TrickleBug
-from dbt_trickle.tree.values import Call, Expr, Field, Grouping, Item, Over, Pivoted, Predicate, SortKey, Unpivoted
+from dbt_trickle.tree.values import (
+    Call,
+    Expr,
+    Field,
+    Grouping,
+    Item,
+    Lateral,
+    Over,
+    Pivoted,
+    Predicate,
+    SortKey,
+    Unpivoted,
+)
 
 
 class Operator:
@@ -227,6 +239,7 @@ class Lookup(Operator):
     condition: Expr | None
     calls: tuple[Call, ...]
     item: Item  # over the calls, without any over the columns
+    lateral: Lateral | None = field(default=None, compare=False)  # how it was written, if it has several columns
 
     def __post_init__(self) -> None:
         _require_distinct(self.child.columns + self.query.columns)

@@ -36,7 +36,7 @@ from dbt_trickle.tree.blocks import Block, Writer, labels_of, named, select, sub
 from dbt_trickle.tree.lateral_aliases import by_aliases
 from dbt_trickle.tree.pivot_text import pivot, unpivot
 from dbt_trickle.tree.render import join_word, looked_up, spelled_out
-from dbt_trickle.tree.values import Expr, Pivoted, Predicate
+from dbt_trickle.tree.values import Expr, Lateral, Pivoted, Predicate
 
 
 def flat(tree: Project, at: Mapping[str, str], merged: bool = True, lateral: bool = False) -> str:
@@ -160,15 +160,29 @@ def _(tree: Generate, writer: Writer) -> Block:
 
 @_block.register
 def _(tree: Lookup, writer: Writer) -> Block:
-    below, found = _block(tree.child, writer), _block(tree.query, writer)
+    below = _block(tree.child, writer) if tree.lateral is None else _as_table(tree.child, writer)
+    found = _block(tree.query, writer)
     if (found.grouped or found.over) and (tree.calls or tree.condition is not None):
         found = subquery(found, tree.query, writer)
     if tree.condition is not None:
         both = Block({**below.values, **found.values}, "")
         found = replace(found, where=(*found.where, both.of(tree.condition)))
+    if tree.lateral is not None:
+        return _lateral(tree, tree.lateral, below, found, writer)
     value = found.of(Expr(looked_up(tree), frozenset(tree.query.columns)))
     text = f"(\n{select(found, {tree.item.name: value})}\n)"
     return replace(below, values={**below.values, tree.item.name: text}, computed=True)
+
+
+def _lateral(tree: Lookup, how: Lateral, below: Block, found: Block, writer: Writer) -> Block:
+    """The relation stands for the value, and its columns for the fields."""
+    below = subquery(below, tree.child, writer) if below.viewed else below
+    read = frozenset(tree.query.columns)
+    shown = {item.name: found.of(Expr(looked_up(replace(tree, item=item)), read)) for item in how.items}
+    alias = quote(next(writer.aliases))
+    word = "LEFT" if how.left else "CROSS"
+    source = f"{below.source}\n{word} JOIN LATERAL (\n{select(found, shown)}\n) AS {alias}"
+    return Block({**below.values, tree.name: alias}, source)
 
 
 def _union(word: str, tree: UnionAll | SetOperation, writer: Writer) -> Block:

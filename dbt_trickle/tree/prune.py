@@ -72,7 +72,9 @@ def _(operator: Project, needed: frozenset[str]) -> Operator:
     kept = replace(operator, items=items)
     child = _prune(operator.child, _read_by(kept))
     # What only passes columns on says nothing: those above find them below it.
-    return child if all(item.value.columns == {item.name} for item in items) else replace(kept, child=child)
+    passes_on = all(item.value.columns == {item.name} for item in items)
+    of_lateral = isinstance(child, Lookup) and child.lateral is not None  # whose value is no column, as it is written
+    return child if passes_on and not of_lateral else replace(kept, child=child)
 
 
 @_prune.register

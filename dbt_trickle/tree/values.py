@@ -67,6 +67,14 @@ class Predicate:
 
 
 @dataclass(frozen=True)
+class Lateral:
+    """A lookup as a query's FROM has it: a relation of one row, with a column for each field of the value."""
+
+    left: bool
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
 class Grouping:
     """GROUPING SETS as the query has them: keys over the rows that were copied, and positions among them."""
 

@@ -179,6 +179,26 @@ def test_spark_may_copy_what_a_semi_join_compares_with(kind: str) -> None:
     assert not guard.same_plan(inner, inner)
 
 
+OUTER_TWICE = (
+    "Project [k#1L, n#7L]",
+    "+- Join Inner, (cid#9L <=> cid#2L)",
+    "   :- Relation shop.o[k#1L,cid#2L] parquet",
+    "   +- Project [n#7L, cid#9L]",
+    "      +- Join LeftOuter, (cid#3L = cid#9L)",
+    "         :- Aggregate [cid#2L], [cid#2L AS cid#9L]",
+    "         :  +- Relation shop.o[k#1L,cid#2L] parquet",
+    "         +- Aggregate [cid#3L], [count(1) AS n#7L, cid#3L]",
+    "            +- Relation shop.c[cid#3L] parquet",
+)
+
+
+def test_spark_may_copy_what_lateral_reads_as_long_as_nothing_above_names_the_copy() -> None:
+    plan = stacked(*OUTER_TWICE)
+    assert guard.same_plan(plan, plan)
+    named = stacked(*(line.replace("Project [n#7L, cid#9L]", "Project [n#7L, cid#9L, cid#2L]") for line in OUTER_TWICE))
+    assert not guard.same_plan(named, named)
+
+
 @pytest.mark.parametrize(
     "above", ["Join LeftOuter, (k#1L = k#4L)", "Join FullOuter, (k#1L = k#4L)", "Join LeftAnti, (k#1L = k#4L)"]
 )

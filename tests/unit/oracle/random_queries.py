@@ -207,6 +207,16 @@ class Select:
         where = f"{self.one(joined, joined, 'true')} AND ({self.condition(y)})"
         return Value(f"(SELECT {call} FROM {y} WHERE {where})", INT)
 
+    def beside(self, x: Input, y: Input) -> str:
+        """Two values of the rows of the other input whose column is equal to one of this, or of all; and FROM."""
+        calls = [self.known(y, kinds=(INT,)), self.known(y)]
+        mine = self.plain(x)
+        theirs = self.plain(y, kinds=NUMBERS if mine is not None and mine.kind in NUMBERS else [TEXT])
+        joined = f"{theirs.sql} = {mine.sql}" if mine is not None and theirs is not None else "true"
+        shown = ", ".join(map(self.show, (Value("l.n", INT), Value("l.m", calls[1].kind))))
+        rows = f"SELECT count({calls[0].sql}) AS n, max({calls[1].sql}) AS m FROM {y} WHERE {joined}"
+        return f"{shown} FROM {x} {self.one('CROSS', 'LEFT')} JOIN LATERAL ({rows} AND ({self.condition(y)})) AS l"
+
     def plain(self, x: Input, kinds: Sequence[str] = (INT, TEXT, DEC, REAL)) -> Value | None:
         found = [Value(f"{x.alias}.{c.sql}", c.kind) for c in x.columns if c.kind in kinds]
         return found[self.draw(st.integers(0, len(found) - 1))] if found else None
@@ -289,6 +299,7 @@ OPERATORS: dict[str, Callable[..., str]] = {
         f"SELECT {q.keys(x)}, {q.calls(x)} FROM {x} GROUP BY {q.by} "
         f"HAVING count(*) <= (SELECT count(*) FROM {y} WHERE {q.condition(y)})"
     ),
+    "lateral": lambda q, x, y: f"SELECT {q.all(x)}, {q.beside(x, y)}",
     "window": lambda q, x: f"SELECT {q.all(x)}, {q.over(x)} FROM {x}",
     "windows": lambda q, x: f"SELECT {q.some(x)}, {q.over(x)}, {q.over(x)} FROM {x}",
     "window over groups": lambda q, x: (

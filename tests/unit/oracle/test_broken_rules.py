@@ -119,6 +119,7 @@ BROKEN = (
     Broken("UNPIVOT keeps what has no value", "unpivot", instead_of(unpivots, "_is_there", lambda _: exp.true())),
     Broken("a value that is another one now stays", "lookup", rule=(Lookup, last(lambda s: s.split(_UNION)[0]))),
     Broken("a value is looked up in the new state only", "lookup", rule=(Lookup, new_twice)),
+    Broken("what LATERAL gives is looked up in the new state only", "lateral", rule=(Lookup, new_twice)),
     Broken("whether a row is IN is asked of the new state only", "in, shown", rule=(Mark, new_twice)),
     Broken("who is IN now was not before", "in, shown", rule=(Mark, last(lambda s: s.rsplit(_UNION, 1)[0]))),
     Broken(

@@ -16,7 +16,7 @@ from dbt_trickle.tree import algebra
 from dbt_trickle.tree.build import build
 
 # Of these one of either in a query is refused.
-MARKS, LOOKUPS = {"exists or", "in, shown"}, {"lookup", "lookup in groups", "lookup in where"}
+MARKS, LOOKUPS = {"exists or", "in, shown"}, {"lookup", "lookup in groups", "lookup in where", "lateral"}
 PAIRS = [
     (outer, inner) for outer in ALL for inner in OPERATORS if not ({outer, inner} & MARKS and {outer, inner} & LOOKUPS)
 ]
