@@ -18,7 +18,8 @@ from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 from dbt_trickle.run.situation import with_meaning
 
-_NOT_TOLD = "too many of the first rows went, and those behind them are not stored"
+# A chain that grew from refresh to refresh may by now be longer than a recursion may be. The query as a whole tells.
+_LIMITS = ("RECURSION_LEVEL_LIMIT_EXCEEDED", "RECURSION_ROW_LIMIT_EXCEEDED")
 
 
 def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
@@ -75,12 +76,22 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     try:
         outcome = work.bring_in(here, decision, found.columns, found.understood, found.statement)
     except WarehouseError as problem:
-        if (raised_in_sql(problem.what) or problem).code != INCOMPLETE:
+        reason = only_anew(problem)
+        if not reason:
             raise
         # Only the statement knows, and it has changed nothing. What was spent on it says nothing of a full refresh.
         here.phases.spent.clear()
-        full = Decision("FULL", f"{decision.reason}; {_NOT_TOLD}", Work.OVERWRITE)
+        full = Decision("FULL", f"{decision.reason}; {reason}", Work.OVERWRITE)
         return work.apply(here, instead(request.config, full), found.columns, found.understood)
     reason = f"{decision.reason}; none of its rows changed"
     nothing = Decision("NO_DATA", reason, Work.NOTHING, choice=choice)
     return outcome or outcomes.nothing_done(here, nothing)
+
+
+def only_anew(problem: WarehouseError) -> str:
+    """Why the rows can be computed, where what changed of them cannot."""
+    if (raised_in_sql(problem.what) or problem).code == INCOMPLETE:
+        return "too many of the first rows went, and those behind them are not stored"
+    if any(limit in problem.what for limit in _LIMITS):
+        return "what follows from a change goes beyond the limits of a recursion"
+    return ""

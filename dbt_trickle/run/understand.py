@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt_trickle.apply.base import incomparable
+from dbt_trickle.apply.choose import never_cheaper
 from dbt_trickle.apply.shape import FORMAT, Shape
 from dbt_trickle.capture.types import Incomparable, comparison
 from dbt_trickle.catalog.state import Column
@@ -112,6 +113,8 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         result = stateful(groups, typed, fast=here.run.settings.float_aggregates == "fast")
         kept, why = (None, result) if isinstance(result, str) else (result, "")
     shape = Shape(tree, (*columns, *keys), found, kept, why, len(keys))
+    if obstacle := never_cheaper(shape):
+        return Understood(None, obstacle, schemas, leeway=known)
     if remembered.get("mark") != shape.mark:
         # What cannot be maintained is not planned again on each run, but by a release that finds out otherwise.
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)

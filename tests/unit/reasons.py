@@ -53,6 +53,7 @@ VARIABLES = {
 # Functions whose texts are reasons, or parts of them.
 FUNCTIONS = {
     ("apply/base.py", "incomparable"),
+    ("apply/recursion.py", "as_dear_as_anew"),
     ("capture/base.py", "incomparable"),
     ("capture/choose.py", "_told"),
     ("capture/choose.py", "choose"),
@@ -74,9 +75,11 @@ FUNCTIONS = {
     ("run/guard.py", "touched"),
     ("run/doubts.py", "_of_maps"),
     ("run/verify.py", "_other_rows"),
+    ("run/doubts.py", "_of_recursion"),
     ("run/doubts.py", "_told_again"),
     ("run/doubts.py", "_unlike"),
     ("run/doubts.py", "doubt"),
+    ("run/refresh.py", "only_anew"),
     ("run/understand.py", "_obstacle"),
     ("run/understand.py", "other_than"),
     ("run/views.py", "unlike"),
