@@ -26,10 +26,9 @@ class Window:
     old: int
     new: int
     columns: tuple[tuple[str, str], ...]
-    was: Relation | None = None  # the table that the old version is of, where it is another one's
 
     def __post_init__(self) -> None:
-        if not 0 <= self.old < (self.new if self.was is None else self.old + 1):
+        if not 0 <= self.old < self.new:
             raise TrickleBug(f"no window of {self.relation}: ({self.old}, {self.new}]")
         names = [name.lower() for name, _ in self.columns]
         if len(set(names)) != len(names):
@@ -38,10 +37,6 @@ class Window:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.columns)
-
-    @property
-    def before(self) -> Relation:
-        return self.was or self.relation
 
 
 class Effect(Enum):
@@ -70,7 +65,6 @@ class CommitFacts:
     removes_files_older_than: str | None = None  # a VACUUM's: files that were out of use by then are gone
     engine: str = ""
     size: int = 0  # bytes that it wrote, as far as it says
-    others: bool = False  # a stream table's refresh, by which most of its rows have become others
 
 
 @dataclass(frozen=True)
@@ -97,16 +91,11 @@ class LogFacts:
     later: tuple[CommitFacts, ...] = ()  # after the window: the table may have moved on since it was pinned
     known_at: str = ""  # when the old version was committed, as the frontier has it
     found_at: str | None = None  # and as the table's history has it now; none: the history does not go back so far
-    gone: str = ""  # why the history, or the old version although its commit is known, cannot be read; empty: they can
+    gone: str = ""  # why the old version cannot be read although its commit is known; empty: it was not refused
     properties: Mapping[str, str] = field(default_factory=dict)
     size: int | None = None  # bytes of the newest version; none: neither it nor the properties were asked for
     old_columns: tuple[tuple[str, str], ...] | None = None  # none: not asked
     log: Appended | Unlogged | None = None  # none: not asked
-
-    @property
-    def is_whole(self) -> bool:
-        """The history passes over a commit whose file is gone, and then nobody knows what that one did."""
-        return [commit.version for commit in self.commits] == [*range(self.window.old + 1, self.window.new + 1)]
 
     @property
     def rows(self) -> int | None:

@@ -21,7 +21,6 @@ PROCESSES.set_forkserver_preload(
         "__main__",
         "fault_child",
         "crash_cases",
-        "crash_captures",
         "crash_ways",
         "crash_commands",
         "soak_world",

@@ -38,19 +38,12 @@ def selected(graph: Mapping[str, Any], unique_ids: Iterable[str]) -> list[Node]:
 
 
 def schedule(node: Node) -> str | None:
-    return _alone(node, "schedule").schedule
-
-
-def diamond_schedule_policy(node: Node) -> str:
-    return _alone(node, "diamond_schedule_policy").diamond_schedule_policy
-
-
-def _alone(node: Node, key: str) -> configuration.StreamTableConfig:
-    """One key of the configuration. A wrong value is told when the model is refreshed."""
+    """A wrong one is told when the model is refreshed."""
+    given = node["config"].get("schedule")
     try:
-        return configuration.parse("", {key: node["config"].get(key)})
+        return configuration.parse("", {"schedule": given}).schedule
     except ConfigError:
-        return configuration.StreamTableConfig()
+        return None
 
 
 def stream_tables_read(graph: Mapping[str, Any], node: Node) -> frozenset[str]:
