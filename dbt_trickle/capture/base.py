@@ -91,11 +91,16 @@ class LogFacts:
     later: tuple[CommitFacts, ...] = ()  # after the window: the table may have moved on since it was pinned
     known_at: str = ""  # when the old version was committed, as the frontier has it
     found_at: str | None = None  # and as the table's history has it now; none: the history does not go back so far
-    gone: str = ""  # why the old version cannot be read although its commit is known; empty: it was not refused
+    gone: str = ""  # why the history, or the old version although its commit is known, cannot be read; empty: they can
     properties: Mapping[str, str] = field(default_factory=dict)
     size: int | None = None  # bytes of the newest version; none: neither it nor the properties were asked for
     old_columns: tuple[tuple[str, str], ...] | None = None  # none: not asked
     log: Appended | Unlogged | None = None  # none: not asked
+
+    @property
+    def is_whole(self) -> bool:
+        """The history passes over a commit whose file is gone, and then nobody knows what that one did."""
+        return [commit.version for commit in self.commits] == [*range(self.window.old + 1, self.window.new + 1)]
 
     @property
     def rows(self) -> int | None:

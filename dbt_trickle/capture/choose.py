@@ -62,6 +62,8 @@ def choose(mode: Mode, facts: LogFacts, why_log: str = "cdc_mode is log") -> Cho
 def unreadable(facts: LogFacts) -> Refused | None:
     """Why the old version is not there. A table that was dropped and made anew may have reached its number."""
     window = facts.window
+    if facts.gone:
+        return Refused(Why.GONE, facts.gone)
     if facts.found_at is None:
         newest = facts.later[-1:] or facts.commits[-1:]
         if not newest or newest[0].version <= window.old:
@@ -69,10 +71,8 @@ def unreadable(facts: LogFacts) -> Refused | None:
         return Refused(Why.GONE, f"its history does not go back to version {window.old}")
     if facts.found_at != facts.known_at:
         return Refused(Why.GONE, "dropped and re-created")
-    if [commit.version for commit in facts.commits] != list(range(window.old + 1, window.new + 1)):
-        raise TrickleBug(f"commits {[c.version for c in facts.commits]} of the window ({window.old}, {window.new}]")
-    if facts.gone:
-        return Refused(Why.GONE, facts.gone)
+    if not facts.is_whole:
+        return Refused(Why.GONE, "its transaction log is not complete")
     replaced = replaced_at(facts.commits)
     vacuums = [c.removes_files_older_than for c in facts.commits + facts.later]
     if replaced is not None and any(before is not None and replaced <= before for before in vacuums):

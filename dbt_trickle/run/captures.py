@@ -68,7 +68,7 @@ class Captures:
         window = Window(new.table, old.read_version, new.read_version, columns)
         mode, capturing = self.request.capture_of(new.relation), self._capturing(new)
         facts = windows.gather(session, window, old.read_at, transition.asks(mode, capturing), self.tables.get(new.key))
-        if facts.commits and facts.found_at == old.read_at and nothing_changed(facts.commits):
+        if facts.commits and facts.is_whole and facts.found_at == old.read_at and nothing_changed(facts.commits):
             self._read[new.key] = _Read(columns, Seen())
             return facts, None
         found = transition.reading(mode, capturing, facts)

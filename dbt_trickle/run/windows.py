@@ -36,6 +36,8 @@ _GONE = {
     "DELTA_CHANGE_DATA_FILE_NOT_FOUND": "its files were removed",
     "FILE_NOT_EXIST": "its files were removed",
     "FileNotFoundException": "its files were removed",
+    "JsonParseException": "a commit of its transaction log cannot be read",
+    "JsonEOFException": "a commit of its transaction log cannot be read",
 }
 
 
@@ -46,7 +48,12 @@ def gone(problem: WarehouseError) -> str | None:
 
 def gather(session: Session, window: Window, known_at: str, mode: Mode, table: TableFacts | None = None) -> LogFacts:
     """`known_at`: when the old version was committed, as the frontier has it; `table`: where somebody has asked."""
-    facts = _from_history(session, window, known_at)
+    try:
+        facts = _from_history(session, window, known_at)
+    except WarehouseError as problem:
+        if (reason := gone(problem)) is None:
+            raise
+        return LogFacts(window, (), known_at=known_at, gone=reason)
     if unreadable(facts) or nothing_changed(facts.commits):
         return facts
     table = table or table_facts(session.query(delta.detail(window.relation))[0])

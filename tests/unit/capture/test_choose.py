@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import yaml
 
 from dbt_trickle.capture.base import Appended, CommitFacts, Effect, LogFacts, Unlogged, Window
-from dbt_trickle.capture.choose import Chosen, choose, needs_log
+from dbt_trickle.capture.choose import Chosen, Refused, Why, choose, needs_log
 from dbt_trickle.capture.types import Incomparable, comparison
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import Relation
@@ -63,11 +64,12 @@ def test_facts_that_were_not_asked_for_are_no_facts() -> None:
         choose("wal", facts_of({"commits": ["ROWS"]}))  # type: ignore[arg-type]
 
 
-def test_a_gap_in_the_history_is_no_window() -> None:
+def test_of_a_gap_in_the_history_nobody_knows() -> None:
     facts = facts_of({"commits": ["ROWS", "ROWS", "ROWS"]})
-    gap = LogFacts(**{**vars(facts), "commits": facts.commits[:1] + facts.commits[2:]})
-    with pytest.raises(TrickleBug, match="commits"):
-        choose("auto", gap)
+    for left in (facts.commits[1:], facts.commits[:1] + facts.commits[2:], facts.commits[:2], ()):
+        gap = replace(facts, commits=left)
+        assert not gap.is_whole
+        assert choose("auto", gap) == Refused(Why.GONE, "its transaction log is not complete")
 
 
 @pytest.mark.parametrize("case", COMPARISONS, ids=[case["type"] for case in COMPARISONS])

@@ -177,6 +177,25 @@ def test_a_version_that_is_only_old_is_read() -> None:
     assert table.choice() == Chosen("feed", "its change feed is on")
 
 
+def test_a_commit_that_is_gone_is_missed() -> None:
+    """Also where those that are left moved no row."""
+    table = Table(*[APPEND] * 5, OPTIMIZE, **FEED)
+    del table.rows[4]
+    assert table.choice() == Refused(Why.GONE, "its transaction log is not complete")
+
+
+@pytest.mark.parametrize("said", ["JsonParseException: Unexpected character", "JsonEOFException: Unexpected end"])
+def test_a_history_that_cannot_be_read_is_gone(said: str) -> None:
+    class Garbled(Table):
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            if sql.startswith("DESCRIBE HISTORY"):
+                raise WarehouseError("TRK-301", said)
+            return super().query(sql)
+
+    table = Garbled(*[APPEND] * 6, **FEED)
+    assert table.choice() == Refused(Why.GONE, "a commit of its transaction log cannot be read")
+
+
 def test_another_failure_is_a_failure() -> None:
     table = Table(*[APPEND] * 6, **FEED)
     table.refuses = "the connection was lost"
