@@ -37,7 +37,6 @@ _GONE = {
     "FILE_NOT_EXIST": "its files were removed",
     "FileNotFoundException": "its files were removed",
     "JsonParseException": "a commit of its transaction log cannot be read",
-    "JsonEOFException": "a commit of its transaction log cannot be read",
 }
 
 
