@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.plan.graph import Reads
@@ -23,3 +23,21 @@ def edges(tables: Collection[StreamTable], project: Mapping[str, tuple[str, Coll
     for name, reads in project.values():
         found.setdefault(name, set()).update(project[each][0] for each in reads if each in project)
     return {name: frozenset(reads) for name, reads in found.items()}
+
+
+def way_back(key: str, reads: Iterable[str], tables: Iterable[StreamTable]) -> tuple[str, ...]:
+    """The names over which a stream table with this key would read itself, if it read these."""
+    by_key = {f"pgt_{table.pgt_id}": table for table in tables}
+    came_from: dict[str, str | None] = dict.fromkeys(sorted(each for each in reads if each in by_key))
+    waiting = list(came_from)
+    while waiting:
+        at = waiting.pop(0)
+        if at == key:
+            way = [at]
+            while (before := came_from[way[-1]]) is not None:
+                way.append(before)
+            return tuple(str(by_key[each].public) for each in reversed(way))
+        new = [each for each in sorted(by_key[at].frontier) if each in by_key and each not in came_from]
+        came_from.update(dict.fromkeys(new, at))
+        waiting += new
+    return ()

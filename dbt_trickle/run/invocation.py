@@ -14,8 +14,9 @@ from dbt_trickle.catalog.events import Event
 from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
-from dbt_trickle.formats.base import Commit, Marker
+from dbt_trickle.formats.base import Commit, Frontier, Marker
 from dbt_trickle.names import Relation
+from dbt_trickle.plan import edges
 from dbt_trickle.plan.due import Scheduled, not_due
 from dbt_trickle.run import deep, guard, maintain, past, recover, retry, stale
 from dbt_trickle.run.announced import Outcome, Planned
@@ -77,6 +78,11 @@ class Invocation:
         """The stream table whose public name this is."""
         with self._guard:
             return next((t for t in self._states.values() if t.public.key == relation.key), None)
+
+    def way_back(self, number: int, frontier: Frontier) -> tuple[str, ...]:
+        """The stream tables over which one that reads this would read itself."""
+        with self._guard:
+            return edges.way_back(f"pgt_{number}", frontier, self._states.values())
 
     def dependencies(self, number: int) -> tuple[Dependency, ...]:
         """What it read at its last refresh, and how that was captured."""
