@@ -41,9 +41,11 @@ $(TESTS): $(STAMP)
 	@log=$$(mktemp); start=$$(date +%s); status=0; $(BIN)/pytest -q --durations=8 $@ >$$log 2>&1 || status=$$?; \
 	echo "== $@ ($$(($$(date +%s) - start)) s)"; cat $$log; rm $$log; exit $$status
 
-soak: $(STAMP)  ## crashes, kills, random changes and racing readers, many more than `make test` has time for
+soak: $(STAMP)  ## crashes, kills, random changes, histories and racing readers, many more than `make test` has time for
 	TRICKLE_KILLS=200 TRICKLE_SOAK_STEPS=25 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 \
 	  $(BIN)/pytest -q -s tests/faults
+	TRICKLE_HISTORIES=20 TRICKLE_HISTORY_COMMITS=30 TRICKLE_ORACLE_STEPS=12 \
+	  $(BIN)/pytest -q -s tests/functional/engine/test_capture.py tests/functional/engine/test_oracle.py
 
 oracle: $(STAMP)  ## every query of the corpus, TPC-H's among them, against its stream table through six rounds of changes
 	TRICKLE_ORACLE_ROUNDS=6 TRICKLE_ORACLE_ONE_IN=1 $(BIN)/pytest -q -s tests/corpus

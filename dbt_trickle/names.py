@@ -132,6 +132,11 @@ def storage(change_schema: str, number: int, generation: int) -> Relation:
     return Relation.of(change_schema, f"st_{number}_g{generation}")
 
 
+def changes_view(change_schema: str, number: int) -> Relation:
+    """What has come and gone of a stream table, for people and others."""
+    return Relation.of(change_schema, f"changes_pgt_{number}")
+
+
 def folder(root: str, storage: Relation, creation: str) -> str:
     """Where a storage lies that is not to lie in its schema's folder; `creation` makes it a folder of its own."""
     own = xxhash.xxh64_hexdigest(f"{storage.key}\n{creation}".encode())[:8]

@@ -169,9 +169,11 @@ class World:
     def refreshed(self, request: Request) -> str:
         return self.run(request)[0].refresh.action
 
+    def catalog(self) -> store.Catalog:
+        return store.parse(self.looking.query(store.read_query(self.settings.catalog_schema)))
+
     def states(self) -> dict[int, StreamTable]:
-        rows = self.looking.query(store.read_query(self.settings.catalog_schema))
-        return dict(store.parse(rows).stream_tables)
+        return dict(self.catalog().stream_tables)
 
     def history(self) -> list[Mapping[str, Any]]:
         table = Relation.of(self.settings.catalog_schema, "pgt_refresh_history").sql

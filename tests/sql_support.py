@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 
+import sql_functions
 import yaml
 
 from dbt_trickle.delta.aggregate.functions import rule
@@ -55,8 +56,15 @@ with grouping sets.
 
 {scalars}.
 
-Others are a reason for recomputing: user-defined ones, those that are random or the present moment, and
-`arrays_zip`, which names its fields after columns.
+Others are a reason for recomputing: those that are random, the present moment, or of the session (who, where, which
+version), and those that only raise an error.
+
+Of your own functions those may be called that are SQL and an expression (`create function lib.f(x int) returns int
+return …`), by their schema and name: what they call must be in this list, in turn. A changed text is a reason to load
+the stream table anew ([operations.md](operations.md#functions-of-your-own)). Where a function is marked NOT
+DETERMINISTIC, or calls what is volatile, the query is volatile. Of functions in Java, Scala and Python, aggregates
+among them, Spark tells nothing that could be compared, and of temporary ones and those with a query in them not what
+they depend on: queries that call such ones are recomputed on every run. No aggregate can be written in SQL.
 """
 
 
@@ -81,7 +89,8 @@ def reason(line: Line) -> str:
     """Why it is recomputed, as the builder of trees has it."""
     sources = {f"__{name}": Schema(f"shop.{name}", columns) for name, columns in TABLES.items()}
     try:
-        build(line.sql.format(**{name: f"__{name}" for name in TABLES}), sources)
+        text = line.sql.format(**{name: f"__{name}" for name in TABLES}, lib="lib")
+        build(text, sources, sql_functions.names("lib"))
     except Unsupported as problem:
         return re.sub(r" \(line \d+, column \d+\)$", "", problem.reason)
     return ""
@@ -102,7 +111,7 @@ def page() -> str:
 
 
 def _plain(sql: str) -> str:
-    names = {name: name for name in TABLES}
+    names = {name: name for name in (*TABLES, "lib")}
     return " ".join(sql.format(**names).split()).replace("|", "\\|").replace("`", "")
 
 

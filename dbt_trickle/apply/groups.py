@@ -5,7 +5,8 @@ from __future__ import annotations
 from dbt_trickle.apply.base import GONE, WAS, Applied, named
 from dbt_trickle.apply.merge import merge
 from dbt_trickle.apply.restated import touched
-from dbt_trickle.apply.shape import Shape, output, with_row_id
+from dbt_trickle.apply.shape import Shape, output
+from dbt_trickle.apply.stored import with_row_id
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.aggregate import state
 from dbt_trickle.delta.context import Context, Delta

@@ -9,7 +9,7 @@ from dbt_trickle.apply.shape import same_query
 from dbt_trickle.catalog import events
 from dbt_trickle.catalog.state import Column, Refresh, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
-from dbt_trickle.formats.base import Frontier
+from dbt_trickle.formats.base import FUNCTION, Frontier
 from dbt_trickle.plan.decide import Decision, Facts, Work, decide, instead, suspended_by_user
 from dbt_trickle.run import captures, feeds, guard, recover
 from dbt_trickle.run.columns import describe_query, described
@@ -67,6 +67,8 @@ def _by_what_changed(
 ) -> tuple[Decision, Differential | None]:
     """What is done, and the statement where it is a differential refresh."""
     config, before = here.request.config, here.before
+    if before is not None and not here.request.full_refresh and _calls_others(before.frontier, here.pinned.frontier):
+        return _redefined(here, replace(decision, action="REINITIALIZE", work=Work.LOAD)), None
     if understood.shape is None and decision.work is Work.DELTA:
         decision = instead(config, Decision("FULL", f"{decision.reason}; {understood.reason}", Work.OVERWRITE))
     if before is not None and understood.mark != before.engine.get("mark", ""):
@@ -80,6 +82,12 @@ def _by_what_changed(
     if isinstance(found, Decision):
         return (_redefined(here, found) if found.work is Work.LOAD else instead(config, found)), None
     return replace(decision, reason=found.reason, choice=found.choice, changed=found.changed), found
+
+
+def _calls_others(before: Frontier, now: Frontier) -> bool:
+    """A function has another text, which the tree does not show: what is stored was computed by the old one."""
+    found = (before.get(key) for key, version in now.items() if version.kind == FUNCTION)
+    return any(was is not None and not was.same_state(now[was.key]) for was in found)
 
 
 def _why_anew(before: StreamTable, understood: Understood) -> str:
@@ -125,8 +133,7 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
     before = _as_shown(request, session, run)
     query = sql.without_terminator(request.query)
     _require_other_sources(request, query)
-    known: Frontier = dict(before.frontier) if before is not None else {}
-    pinned = pinned_query(request, session, run, known)
+    pinned = pinned_query(request, session, run, before)
     _require_deterministic(request, pinned)
     phases.lap("sources")
     stored = _stored(request, session, run, before)
@@ -138,6 +145,7 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
     here = _situation(request, session, run, row, before, pinned, phases)
     facts = replace(
         here.facts,
+        suspended=run.suspended_among(pinned.frontier),
         unversioned=(*map(str, pinned.unversioned), *_of_the_day(before)),
         previous_storage_missing=stored is not None and stored.missing,
         storage_touched=stored.touched if stored is not None else "",
@@ -199,6 +207,8 @@ def _situation(
         fingerprint=meant,
         layout=request.layout,
         frontier=pinned.frontier,
+        held=pinned.held,
+        apart=pinned.apart,
         deploys=began is None or (began.fingerprint, began.layout) != (meant, request.layout),
         public_is_ours=request.existing is not None,
         sampled=request.sampled,

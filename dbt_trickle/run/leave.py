@@ -10,7 +10,7 @@ from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import CommandError
-from dbt_trickle.names import Relation, quote
+from dbt_trickle.names import Relation, changes_view, quote
 from dbt_trickle.plan import steps
 from dbt_trickle.run import public_name, recover, request, retire
 from dbt_trickle.run.invocation import Invocation
@@ -71,6 +71,7 @@ def serve_again(session: Session, table: StreamTable) -> None:
 
 
 def _drop_storages(session: Session, settings: ProjectSettings, table: StreamTable) -> None:
+    session.execute(f"DROP VIEW IF EXISTS {changes_view(settings.change_schema, table.pgt_id).sql}")
     for storage in recover.generations(session, settings.change_schema, table.pgt_id).values():
         retire.drop(session, storage)
 
@@ -86,11 +87,10 @@ Reads = Mapping[str, Collection[str]]  # unique ids of dbt's stream tables, and 
 
 def consumers(table: StreamTable, others: Sequence[StreamTable], reads: Reads) -> list[StreamTable]:
     """By what they were computed from; and by what dbt knows, which sees through a text that we cannot parse."""
-    key = f"pgt_{table.pgt_id}"
     return [
         other
         for other in others
-        if key in other.frontier
+        if table.key in other.frontier
         or (other.dbt_target == table.dbt_target and table.dbt_unique_id in reads.get(other.dbt_unique_id, ()))
     ]
 

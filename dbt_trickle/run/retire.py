@@ -21,11 +21,15 @@ def retire(state: StreamTable, generations: Iterable[int], now: str) -> StreamTa
     return replace(state, retired=(*state.retired, *((g, now) for g in sorted(generations) if g not in waiting)))
 
 
-def sweep(session: Session, state: StreamTable, change_schema: str, now: str) -> StreamTable:
-    """Drops what has waited long enough."""
-    due = [g for g, since in state.retired if _age(since, now) >= GRACE]
+def sweep(
+    session: Session, state: StreamTable, consumers: Iterable[StreamTable], change_schema: str, now: str
+) -> StreamTable:
+    """Drops what has waited long enough, and what no stream table is to go on from any more."""
+    held = {consumer.frontier[state.key].table_id for consumer in consumers}
+    tables = {generation: storage(change_schema, state.pgt_id, generation) for generation, _ in state.retired}
+    due = [g for g, since in state.retired if _age(since, now) >= GRACE and str(tables[g]) not in held]
     for generation in due:
-        drop(session, storage(change_schema, state.pgt_id, generation))
+        drop(session, tables[generation])
     return replace(state, retired=tuple((g, since) for g, since in state.retired if g not in due))
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dbt_trickle.sql.verbatim import AROUND
 from dbt_trickle.tree.expressions import expr
 from dbt_trickle.tree.functions import AGGREGATES
 from dbt_trickle.tree.values import Call
-
-# What may stand around a call: it is all one aggregate.
-AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
 
 def is_aggregate(node: exp.Expr) -> bool:

@@ -29,10 +29,12 @@ SETTINGS = (
 )
 _TO_TIMESTAMP = re.compile(r" as (?:[^()#]*\b)?timestamp\b[^()#]*\)")
 # They read texts as a cast does, where no format is given.
-_READ_BY_SCHEMA = re.compile(r"\bfrom_(?:json|csv|xml)\([^\n]*?\bTimestampType\b")
+_READ_BY_SCHEMA = re.compile(r"\b(?:from_(?:json|csv|xml)|(?:try_)?variant_get)\([^\n]*?\bTimestampType\b")
 # Reasons for which the same rows give another result on another day.
 _OF_THE_DAY = ("is another moment tomorrow", "may be taken for a time of today", "may be another moment later")
-_ATTRIBUTE = re.compile(r"\bcast\((\w+)#\d+L?$")
+_ATTRIBUTE = re.compile(r"\bcast\((\w+)(#\d+)L?$")
+_RELATION = re.compile(r"^[ :+-]*Relation [^\n]*", re.MULTILINE)
+_ID = re.compile(r"#\d+")
 _NO_TEXT = {"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "boolean"}
 _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
 _PARSED = re.compile(r"== Parsed Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
@@ -87,9 +89,12 @@ def of_today(explained: str, columns: Iterable[tuple[str, str]]) -> str | None:
     for column, kind in columns:
         types.setdefault(column.lower(), set()).add(kind)
     plan = _section(explained)
+    # What is made above a relation, or is a parameter of a function, may have the name of another column.
+    read = {number for line in _RELATION.findall(plan) for number in _ID.findall(line)}
     for found in _TO_TIMESTAMP.finditer(plan):
         name = _ATTRIBUTE.search(plan[: found.start()])
-        if name is None or not types.get(name.group(1).lower(), {"string"}) <= _NO_TEXT:
+        of_relation = name is not None and name.group(2) in read
+        if name is None or not of_relation or not types.get(name.group(1).lower(), {"string"}) <= _NO_TEXT:
             cast = plan[: found.end()][-60:]
             return f"a cast to timestamp is another moment tomorrow where a text has no day (…{cast})"
     return None

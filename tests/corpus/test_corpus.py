@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import queries
+import sql_functions
 import tables
 import tpch
 from corpus_runs import DIFFERENTIAL, Corpus
@@ -37,7 +38,8 @@ class TestCorpus:
     def test_small_tables(self, world: World) -> None:
         rng = random.Random(SEED)
         names = {name: f"{world.schema}.{name}" for name in tables.TABLES}
-        world.sql(*tables.created(rng, names))
+        names["lib"] = world.schema
+        world.sql(*tables.created(rng, names), *sql_functions.created(world.schema))
         corpus = Corpus(world)
         corpus.load(chosen(queries.of_small_tables()), names)
         for number in range(ROUNDS):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,11 +26,29 @@ from dbt_trickle.run.session import Session  # noqa: E402
 
 pytestmark = pytest.mark.spark
 
-# More of both: TRICKLE_HISTORIES=20 TRICKLE_HISTORY_COMMITS=30.
-SEEDS = range(1, int(os.environ.get("TRICKLE_HISTORIES", "1")) + 1)
+# More of both: TRICKLE_HISTORIES=20 TRICKLE_HISTORY_COMMITS=30, as `make soak` has them.
+HISTORIES = int(os.environ.get("TRICKLE_HISTORIES", "1"))
 # Partitioned, with deletion vectors, with mapped columns (whose files have other names for them: no log is read there).
 KINDS = [(False, False, False), (True, True, False), (False, True, True), (False, True, False), (True, False, True)]
-KINDS = KINDS[: 2 if len(SEEDS) == 1 else None]
+AT_ONCE, SEEDS_IN_TURN = 2, 4
+
+
+def turn() -> int:
+    """`make test` has time for two kinds: which, and of which seed, the commit of this checkout says. So a few commits
+    meet them all, and each one the same every time; TRICKLE_HISTORY_TURN, from 0 to 19, says it of any."""
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):  # no git, or no checkout
+        return 0
+    return int(told, 16) % (len(KINDS) * SEEDS_IN_TURN)
+
+
+TURN = int(os.environ.get("TRICKLE_HISTORY_TURN") or turn())
+SEEDS = range(1, HISTORIES + 1)
+if HISTORIES == 1:
+    SEEDS = range(TURN // len(KINDS) + 1, TURN // len(KINDS) + 2)
+    KINDS = [KINDS[(TURN + number) % len(KINDS)] for number in range(AT_ONCE)]
 IDS = [
     "-".join(("partitioned" if p else "flat", "vectors" if v else "files", *["mapped"][: int(m)])) for p, v, m in KINDS
 ]

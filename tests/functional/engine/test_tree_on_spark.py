@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sql_functions
 import sql_support
 import yaml
 
@@ -26,6 +27,7 @@ PLANNED_OTHERWISE = {
 # Calls that Spark's parser turns into others.
 IN_THE_GRAMMAR = {"timestampadd", "timestampdiff"}
 QUERIES = yaml.safe_load((Path(__file__).parent / "tree_queries.yml").read_text(encoding="utf-8"))
+QUERIES += sql_functions.queries().values()
 QUERIES += [line.sql for lines in sql_support.load().values() for line in lines if not line.why]
 INFO = "named_struct('size', {}, 'tag', {})".format
 T, U = "'t'", "'u'"
@@ -60,6 +62,8 @@ class TestTrees:
         assert running is not None
         session = running.session.newSession()
         session.sql(f"USE {project.test_schema}")
+        for statement in sql_functions.created(project.test_schema):
+            session.sql(statement)
         for setting in guard.SETTINGS:
             session.conf.set(*setting)
         for name, (columns, rows) in TABLES.items():
@@ -77,9 +81,10 @@ class TestTrees:
         }
 
     @pytest.mark.parametrize("query", QUERIES)
-    def test_rows_and_plans(self, session: Any, sources: dict[str, Schema], query: str) -> None:
-        text = query.format(**{name: f"__pgt_source_{name}" for name in TABLES})
-        built = build(text, sources)
+    def test_rows_and_plans(self, session: Any, sources: dict[str, Schema], project: Any, query: str) -> None:
+        lib = project.test_schema
+        text = query.format(**{name: f"__pgt_source_{name}" for name in TABLES}, lib=lib)
+        built = build(text, sources, sql_functions.names(lib))
         at = {schema.key: f"`{name.removeprefix('__pgt_source_')}`" for name, schema in sources.items()}
         original, ours = over_tables(built.text), state(built.tree, at)
         expected, found = session.sql(original), session.sql(ours)

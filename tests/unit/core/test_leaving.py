@@ -11,6 +11,7 @@ import pytest
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import CommandError, WarehouseError
+from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation
 from dbt_trickle.run import leave, repair, retire
 from dbt_trickle.run.orphans import Orphan
@@ -32,8 +33,12 @@ class Warehouse:
     def __init__(self, tables: Mapping[Relation, Mapping[str, str]], broken: str = "") -> None:
         self.tables, self.broken = {relation.sql: told for relation, told in tables.items()}, broken
         self.done: list[str] = []
+        self.buffers: list[tuple[str, int]] = []  # views of changes that went, and behind how many other statements
 
     def execute(self, sql: str) -> None:
+        if "`changes_pgt_" in sql:
+            self.buffers.append((sql, len(self.done)))
+            return
         if self.broken and sql.startswith("DELETE"):
             raise WarehouseError("TRK-301", self.broken)
         self.done.append(sql)
@@ -99,6 +104,7 @@ def test_dropping_takes_the_public_name_first() -> None:
     warehouse = Warehouse({PUBLIC: VIEW, FIRST: OURS})
     leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False, reads={})
     assert warehouse.changed() == ["DROP VIEW IF EXISTS", "DELETE FROM", "DROP TABLE IF EXISTS"]
+    assert warehouse.buffers == [("DROP VIEW IF EXISTS `changes`.`changes_pgt_5`", 1)], "before what it reads"
     warehouse = Warehouse({PUBLIC: OURS, FIRST: {}})
     leave.drop(warehouse, SETTINGS, EXPOSED, [EXPOSED], cascade=False, reads={})
     assert warehouse.done[:-1] == [
@@ -172,6 +178,7 @@ def test_the_other_ways_in_which_a_storage_goes() -> None:
     found = repair.Findings((), {}, (public, storage), removed=frozenset({5}))
     warehouse = Warehouse({PUBLIC: VIEW, FIRST: OURS})
     assert repair.remove(warehouse, SETTINGS, found) == {public, storage}
+    assert warehouse.buffers == [("DROP VIEW IF EXISTS `changes`.`changes_pgt_5`", 0)]
     assert warehouse.changed() == ["DROP VIEW IF EXISTS", *gone]
     # Between the look and the removal somebody has put something else there.
     warehouse = Warehouse({PUBLIC: FOREIGN["a view"], FIRST: OURS})
@@ -179,5 +186,15 @@ def test_the_other_ways_in_which_a_storage_goes() -> None:
     assert warehouse.changed() == gone
     warehouse = Warehouse({FIRST: OURS})
     waiting = replace(TABLE, generation=2, retired=((1, "2026-01-01T00:00:00+00:00"),))
-    retire.sweep(warehouse, waiting, "changes", "2026-01-01T02:00:00+00:00")
+    retire.sweep(warehouse, waiting, (), "changes", "2026-01-01T02:00:00+00:00")
     assert warehouse.changed() == gone
+
+
+def test_an_old_generation_stays_for_who_goes_on_from_it() -> None:
+    waiting = replace(TABLE, generation=3, retired=tuple((g, "2026-01-01T00:00:00+00:00") for g in (1, 2)))
+    stands = SourceVersion(TABLE.key, "STREAM_TABLE", str(TABLE.public), str(FIRST), 4, "")
+    readers = [replace(TABLE, pgt_id=6, frontier={TABLE.key: stands})]
+    warehouse = Warehouse({FIRST: OURS})
+    left = retire.sweep(warehouse, waiting, readers, "changes", "2026-01-01T02:00:00+00:00")
+    assert left.retired == ((1, "2026-01-01T00:00:00+00:00"),)
+    assert [sql for sql in warehouse.done if FIRST.sql in sql] == []

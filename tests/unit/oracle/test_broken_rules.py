@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from breaking import Broken, find_out, instead_of, last, new_twice, text
 from lake import Lake
+from sqlglot import exp
 
 from dbt_trickle.apply import bag, choose, restated, top
 from dbt_trickle.apply.base import named
@@ -23,6 +24,7 @@ from dbt_trickle.delta import groups, joins, sets
 from dbt_trickle.delta.aggregate import functions, state
 from dbt_trickle.delta.context import Cte, Delta
 from dbt_trickle.names import quote
+from dbt_trickle.tree import pivots, unpivots
 from dbt_trickle.tree.algebra import (
     Filter,
     Generate,
@@ -113,8 +115,11 @@ BROKEN = (
     Broken("INTERSECT with the new state twice", "intersect", rule=(SetOperation, new_twice)),
     Broken("NULLs are not alike", "except", text(sets, "of_keys", lambda s: s.replace("<=>", "="))),
     Broken("a generator loses copies", "generate", rule=(Generate, last(distinct))),
+    Broken("a value of a PIVOT is that of all rows", "pivot", instead_of(pivots, "filtered", lambda node, _: node)),
+    Broken("UNPIVOT keeps what has no value", "unpivot", instead_of(unpivots, "_is_there", lambda _: exp.true())),
     Broken("a value that is another one now stays", "lookup", rule=(Lookup, last(lambda s: s.split(_UNION)[0]))),
     Broken("a value is looked up in the new state only", "lookup", rule=(Lookup, new_twice)),
+    Broken("what LATERAL gives is looked up in the new state only", "lateral", rule=(Lookup, new_twice)),
     Broken("whether a row is IN is asked of the new state only", "in, shown", rule=(Mark, new_twice)),
     Broken("who is IN now was not before", "in, shown", rule=(Mark, last(lambda s: s.rsplit(_UNION, 1)[0]))),
     Broken(
