@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from engine_world import World
@@ -19,7 +19,7 @@ from dbt_trickle.tree.functions import BY_ORDER
 NOT_TOLD = "too many of the first rows went"
 REFUSED = ("TRK-206",)  # columns without names of their own
 DIFFERENTIAL, FULL = "differential", "full"
-# Of these Spark itself may give another value each time: as many rows, with whatever they are.
+# Of these Spark itself may give another value each time; asked of what is recomputed, of which no more is known.
 _BY_ORDER = re.compile(rf"\b({'|'.join(sorted(BY_ORDER))})\s*\(|rows between|ntile|row_number|lag\(", re.IGNORECASE)
 
 
@@ -27,6 +27,7 @@ _BY_ORDER = re.compile(rf"\b({'|'.join(sorted(BY_ORDER))})\s*\(|rows between|nti
 class Corpus:
     world: World
     requests: dict[str, Request] = field(default_factory=dict)
+    uncertain: dict[str, frozenset[str] | None] = field(default_factory=dict)
     recorded: dict[str, str] = field(default_factory=dict)  # what became of each query
     wrong: list[str] = field(default_factory=list)
     recomputed: list[str] = field(default_factory=list)  # since of their first rows too many went
@@ -76,8 +77,9 @@ class Corpus:
 
     def compare(self, name: str, about: str) -> None:
         request = self.requests[name]
-        shown, now = (self._rows(text) for text in (f"SELECT * FROM {request.public.sql}", request.query))
-        if _BY_ORDER.search(request.query):
+        uncertain = self.uncertain.get(name, frozenset())
+        shown, now = (self._rows(text, uncertain) for text in (f"SELECT * FROM {request.public.sql}", request.query))
+        if uncertain is None:
             shown, now = Counter({"rows": shown.total()}), Counter({"rows": now.total()})
         if shown != now:
             told = f"missing {list((now - shown).items())[:3]}, surplus {list((shown - now).items())[:3]}"
@@ -100,8 +102,9 @@ class Corpus:
             run.open(session, [Planned(r.pgt_id, str(uuid.uuid4()), r.public) for r in requests.values()])
             for name, request in zip(requests, self.world.with_what_is_there(requests.values()), strict=True):
                 try:
-                    found[name] = refresh(request, session, run)
+                    found[name] = done = refresh(request, session, run)
                     self.requests[name] = requests[name]
+                    self.uncertain[name] = self._uncertain(done, request.query)
                 except TrickleError as problem:
                     found[name] = problem
         finally:
@@ -109,8 +112,21 @@ class Corpus:
         print(f"{len(found)} refreshed, {len(self.wrong)} wrong by now", flush=True)
         return found
 
-    def _rows(self, query: str) -> Counter[str]:
-        return Counter(str(tuple(row.values())) for row in self.world.looking.query(query))
+    def _rows(self, query: str, uncertain: Collection[str] | None) -> Counter[str]:
+        left = uncertain or ()
+        rows = self.world.looking.query(query)
+        return Counter(str(tuple(v for k, v in row.items() if k.lower() not in left)) for row in rows)
+
+    def _uncertain(self, outcome: Outcome, query: str) -> frozenset[str] | None:
+        """Columns of which Spark itself may give other values each time; none: other rows."""
+        leeway = outcome.state.engine.get("leeway", {}) if outcome.state is not None else {}
+        if leeway.get("rows"):
+            return None
+        if leeway.get("columns"):
+            return frozenset(name.lower() for name in leeway["columns"])
+        # What was not understood tells nothing of that.
+        understood = outcome.state is not None and outcome.state.engine.get("mark")
+        return None if not understood and _BY_ORDER.search(query) else frozenset()
 
     def _plain(self, reason: str, tables: Mapping[str, str]) -> str:
         """The reason, without what this run's tables are called."""
