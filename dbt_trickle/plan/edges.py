@@ -40,3 +40,21 @@ def suspended(keys: Iterable[str], tables: Iterable[StreamTable]) -> tuple[str, 
         if table.status in (SUSPENDED, ERROR):
             found.add(str(table.public))
     return tuple(sorted(found))
+
+
+def way_back(key: str, reads: Iterable[str], tables: Iterable[StreamTable]) -> tuple[str, ...]:
+    """The names over which a stream table with this key would read itself, if it read these."""
+    by_key = {table.key: table for table in tables}
+    came_from: dict[str, str | None] = dict.fromkeys(sorted(each for each in reads if each in by_key))
+    waiting = list(came_from)
+    while waiting:
+        at = waiting.pop(0)
+        if at == key:
+            way = [at]
+            while (before := came_from[way[-1]]) is not None:
+                way.append(before)
+            return tuple(str(by_key[each].public) for each in reversed(way))
+        new = [each for each in sorted(by_key[at].frontier) if each in by_key and each not in came_from]
+        came_from.update(dict.fromkeys(new, at))
+        waiting += new
+    return ()

@@ -135,6 +135,7 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
     _require_other_sources(request, query)
     pinned = pinned_query(request, session, run, before)
     _require_deterministic(request, pinned)
+    _require_no_circle(request, run, pinned)
     phases.lap("sources")
     stored = _stored(request, session, run, before)
     if stored is not None and stored.behind and run.look_again(session, request.pgt_id, request.public) != before:
@@ -273,6 +274,17 @@ def _require_other_sources(request: Request, query: str) -> None:
             "its query reads the stream table itself",
             remedy="A stream table is a function of its sources: leave `{{ this }}` out; there is no "
             "is_incremental() to write.",
+        )
+
+
+def _require_no_circle(request: Request, run: Invocation, pinned: PinnedQuery) -> None:
+    """dbt knows of ref() alone; a name in the text, or in a view, leads there as well."""
+    if way := run.way_back(request.pgt_id, pinned.frontier):
+        raise ModelError(
+            "TRK-210",
+            f"its query would read the stream table itself, over {', '.join(way[:-1])}",
+            remedy=f"Let one of them read something else. If {way[0]} reads it no more by its new text, "
+            "run that first.",
         )
 
 

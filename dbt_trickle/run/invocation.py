@@ -92,6 +92,11 @@ class Invocation:
         with self._guard:
             return edges.suspended(frontier, self._states.values())
 
+    def way_back(self, number: int, frontier: Frontier) -> tuple[str, ...]:
+        """The stream tables over which one that reads this would read itself."""
+        with self._guard:
+            return edges.way_back(f"pgt_{number}", frontier, self._states.values())
+
     def dependencies(self, number: int) -> tuple[Dependency, ...]:
         """What it read at its last refresh, and how that was captured."""
         with self._guard:

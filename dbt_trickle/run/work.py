@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dbt_trickle.catalog.state import INITIALIZING, Column, Experience
 from dbt_trickle.errors import TrickleBug, WarehouseError
+from dbt_trickle.plan import retyped
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import guard, leave, planned, recover, retire
 from dbt_trickle.run.announced import Outcome
@@ -48,7 +49,16 @@ def apply(
         state = measured(here, decision, state)
         state, described = update_docs(here, replace(state, docs=base.docs))
         done += described
-    return outcome(here, decision, marker, base, state, (commit.rows_written, base.rows), done, understood)
+    refreshed = outcome(here, decision, marker, base, state, (commit.rows_written, base.rows), done, understood)
+    return replace(refreshed, warnings=_of_types(here, columns))
+
+
+def _of_types(here: Situation, columns: tuple[Column, ...]) -> tuple[str, ...]:
+    """Said once, by the run that brings them: what reads these columns may not compile, or compare them otherwise."""
+    if here.before is None or not here.before.is_populated:
+        return ()
+    changed = retyped.incompatibly(here.before.columns, columns)
+    return (f"{here.request.name}: its columns have other types now: {', '.join(changed)}",) if changed else ()
 
 
 def stand_in(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbt_trickle.catalog.state import ACTIVE, ERROR, SUSPENDED, StreamTable
 from dbt_trickle.formats.base import SourceVersion
-from dbt_trickle.plan.edges import suspended
+from dbt_trickle.plan.edges import suspended, way_back
 
 
 def table(number: int, *reads: int, status: str = ACTIVE) -> StreamTable:
@@ -24,3 +24,11 @@ def test_what_is_suspended_above() -> None:
 
 def test_a_circle_is_gone_round_once() -> None:
     assert suspended(["pgt_1"], [table(1, 2), table(2, 1, status=SUSPENDED)]) == ("shop.st_2",)
+
+
+def test_a_way_back() -> None:
+    tables = [table(1), table(2, 1), table(3, 2, 4), table(4, 9), table(5, 3, 2)]
+    assert way_back("pgt_1", ["shop.orders", "pgt_5"], tables) == ("shop.st_5", "shop.st_2", "shop.st_1")
+    assert way_back("pgt_1", ["pgt_1"], tables) == ("shop.st_1",)
+    assert way_back("pgt_5", ["pgt_3", "pgt_4"], tables) == ()
+    assert way_back("pgt_6", ["pgt_1", "pgt_2"], [table(1, 2), table(2, 1)]) == ()
