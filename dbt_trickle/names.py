@@ -13,7 +13,8 @@ RESERVED_PREFIX = "__pgt_"
 LONGEST_IDENTIFIER = 255
 LONGEST_SCHEMA = 128  # in Hive's metastore; others take more
 # What a Delta column may not be called without column mapping.
-UNSTORABLE = frozenset(" ,;{}()\n\t=")
+# The backquote for a change feed: Delta writes the changes of a column by a name that it quotes wrongly.
+UNSTORABLE = frozenset(" ,;{}()\n\t=`")
 _IN_A_NAME = re.compile("[A-Za-z0-9_]")
 
 

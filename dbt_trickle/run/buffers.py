@@ -51,7 +51,7 @@ class Buffers:
     def _settled(self, state: StreamTable, is_read: bool) -> StreamTable:
         buffer = state.buffer
         if not is_read:
-            return self._closed(state) if buffer is not None else state
+            return closed(self.session, self.settings, state) if buffer is not None else state
         if buffer is None or (buffer.storage, buffer.generation) != (state.storage_relation, state.generation):
             return self._opened(state)
         if datetime.fromisoformat(self.now) - datetime.fromisoformat(buffer.moved_at) >= SHOWN:
@@ -61,7 +61,7 @@ class Buffers:
 
     def _opened(self, state: StreamTable) -> StreamTable:
         """Whatever a run that died has done of it already."""
-        if not feed_is_on(self._properties(state)):
+        if not feed_is_on(_properties(self.session, state)):
             given = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in PROPERTIES.items())
             self.session.execute(f"ALTER TABLE {state.storage.sql} SET TBLPROPERTIES ({given})")
         rows = self.session.query(delta.history(state.storage, _COMMITS))
@@ -84,16 +84,18 @@ class Buffers:
         self.session.execute(f"ALTER VIEW {name} AS {text}" if there else f"CREATE VIEW {name} AS {text}")
         return replace(state, buffer=buffer)
 
-    def _closed(self, state: StreamTable) -> StreamTable:
-        self.session.execute(f"DROP VIEW IF EXISTS {self._view(state).sql}")
-        if self._properties(state).get(OURS) == "true":
-            keys = ", ".join(map(literal, PROPERTIES))
-            self.session.execute(f"ALTER TABLE {state.storage.sql} UNSET TBLPROPERTIES IF EXISTS ({keys})")
-        return replace(state, buffer=None)
-
-    def _properties(self, state: StreamTable) -> dict[str, str]:
-        rows = self.session.query(f"SHOW TBLPROPERTIES {state.storage.sql}")
-        return {str(row["key"]): str(row["value"]) for row in rows}
-
     def _view(self, state: StreamTable) -> Relation:
         return changes_view(self.settings.change_schema, state.pgt_id)
+
+
+def closed(session: Session, settings: ProjectSettings, state: StreamTable) -> StreamTable:
+    session.execute(f"DROP VIEW IF EXISTS {changes_view(settings.change_schema, state.pgt_id).sql}")
+    if _properties(session, state).get(OURS) == "true":
+        keys = ", ".join(map(literal, PROPERTIES))
+        session.execute(f"ALTER TABLE {state.storage.sql} UNSET TBLPROPERTIES IF EXISTS ({keys})")
+    return replace(state, buffer=None)
+
+
+def _properties(session: Session, state: StreamTable) -> dict[str, str]:
+    rows = session.query(f"SHOW TBLPROPERTIES {state.storage.sql}")
+    return {str(row["key"]): str(row["value"]) for row in rows}

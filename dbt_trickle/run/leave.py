@@ -12,7 +12,7 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import CommandError
 from dbt_trickle.names import Relation, changes_view, quote
 from dbt_trickle.plan import steps
-from dbt_trickle.run import public_name, recover, request, retire
+from dbt_trickle.run import buffers, public_name, recover, request, retire
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.public_name import NOTHING, Held
 from dbt_trickle.run.session import Session
@@ -117,9 +117,20 @@ def drop(
         if not public_name.drop(session, gone.public, gone.pgt_id, gone.expose):
             left.append(gone.public)
         _drop_storages(session, settings, gone)
+    for unread in _not_read_any_more(order, all_tables):
+        # The catalog is not told: another run may be about to, and the next one of it finds it done.
+        buffers.closed(session, settings, unread)
     entries = [entry for gone in order for entry in store.dropped(gone.pgt_id)]
     session.execute(store.append(settings.catalog_schema, "trickle drop", entries))
     return Dropped(tuple(order), tuple(left))
+
+
+def _not_read_any_more(gone: Sequence[StreamTable], tables: Sequence[StreamTable]) -> list[StreamTable]:
+    numbers = {table.pgt_id for table in gone}
+    left = [table for table in tables if table.pgt_id not in numbers]
+    return [
+        each for each in left if each.buffer is not None and consumers(each, gone, {}) and not consumers(each, left, {})
+    ]
 
 
 def _with_consumers(table: StreamTable, all_tables: Sequence[StreamTable], reads: Reads) -> list[StreamTable]:
