@@ -31,6 +31,7 @@ from dbt_trickle.tree.build import Built, Schema, Unsupported, build
 from dbt_trickle.tree.identity import grouped, identity, partitioned, with_keys
 from dbt_trickle.tree.leeway import NO_LEEWAY, Leeway, leeway
 from dbt_trickle.tree.render import state
+from dbt_trickle.tree.size import too_large
 
 
 @dataclass(frozen=True)
@@ -87,18 +88,17 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
 
 
 def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Understood:
-    obstacle = _obstacle(here, columns)
-    if obstacle:
-        return Understood(None, obstacle)
     session, frontier = here.session, here.pinned.frontier
     remembered = here.before.engine if here.before is not None and not anew else {}
     tables = delta.tables(frontier)
+    if obstacle := _obstacle(here, columns):
+        return _not_maintained(here, obstacle, tables, remembered)
     schemas = _schemas(here, tables, remembered)
     try:
         built = _built(here, schemas)
     except (Unsupported, TrickleBug) as problem:
         return _not_understood(here, str(problem), schemas, remembered)
-    if obstacle := _untold(built.tree):
+    if obstacle := _untold(built.tree) or too_large(built.tree):
         return _not_understood(here, obstacle, schemas, remembered)
     at = {key: delta.read_at(version) for key, version in tables.items()}
     known = _leeway(built, columns)
@@ -130,6 +130,18 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         if reason:
             return Understood(None, reason, schemas, refused={meant: reason}, leeway=known)
     return Understood(shape, "", schemas, typed, keys, leeway=known)
+
+
+def _not_maintained(here: Situation, reason: str, tables: Frontier, remembered: Mapping[str, Any]) -> Understood:
+    """As the user has it, or by a type. What the query may hang on besides is looked for where nothing else has it
+    computed on each run.
+    """
+    known = str(remembered.get("reason", ""))
+    if known.startswith(reason):
+        return Understood(None, known)
+    if here.pinned.unversioned or not tables:
+        return Understood(None, reason)
+    return _not_understood(here, reason, _schemas(here, tables, remembered), remembered)
 
 
 def _not_understood(

@@ -155,7 +155,10 @@ def _of_a_schema(call: exp.Func) -> exp.Dot | None:
 def _volatile(tree: exp.Expr) -> Iterator[str]:
     for call in tree.find_all(exp.Func):
         names = {call.name.lower()} if isinstance(call, exp.Anonymous) else _spellings(call)
-        yield from names & VOLATILE if _of_a_schema(call) is None else ()
+        if _of_a_schema(call) is None:
+            yield from names & VOLATILE
+            if "aes_encrypt" in names and _draws_a_vector(call):
+                yield "aes_encrypt without an initialization vector"
     for column in tree.find_all(exp.Column):
         # `current_date` without parentheses may be parsed as a column of that name.
         if not column.table and column.name.lower() in WITHOUT_PARENTHESES:
@@ -167,6 +170,14 @@ def _volatile(tree: exp.Expr) -> Iterator[str]:
     for sample in tree.find_all(exp.TableSample):
         if sample.args.get("seed") is None:
             yield "tablesample without repeatable"
+
+
+def _draws_a_vector(call: exp.Func) -> bool:
+    """Arguments: value, key, mode, padding, vector. Without the last one it is drawn; ECB has none."""
+    given = call.expressions
+    mode = given[2] if len(given) > 2 else None
+    has_none = isinstance(mode, exp.Literal) and mode.name.upper() == "ECB"
+    return len(given) < 5 and not has_none
 
 
 def _spellings(call: exp.Func) -> set[str]:

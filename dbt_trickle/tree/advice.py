@@ -29,6 +29,8 @@ ADVICE = (
     ("the function current_", "Compare with it in a dbt test or a view; a stream table is a function of its sources."),
     ("keeps no history", "Make the source a Delta table."),
     ("the query is nested too deeply", "Divide it into several stream tables."),
+    ("a difference is made of", "Divide it into several stream tables."),
+    ("a difference of it would read", "Divide it into several stream tables, or write each EXISTS as a join."),
     ("is named without its schema", "Write its schema: a bare name may be a temporary view's."),
     ("SORT BY", "Leave it out: a table has no order."),
     ("CLUSTER BY", "Leave it out: a table has no order."),

@@ -103,6 +103,7 @@ FUNCTIONS = {
     ("tree/guard.py", "_unclear"),
     ("tree/guard.py", "difference"),
     ("tree/guard.py", "of_today"),
+    ("tree/size.py", "too_large"),
     ("tree/user_functions.py", "_obstacle"),
 }
 # Texts, or tables of texts, of which a part of a reason is taken.

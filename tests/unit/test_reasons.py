@@ -20,6 +20,8 @@ OTHERS_WORDS = {
     "run/compared.py: '; '.join(map(str, current.unversioned))",
     # Of two reasons, each of which has a row.
     "run/orphans.py: orphan.reason + between + why",
+    # Of the last time that it was asked.
+    "run/understand.py: known",
 }
 # Parts of one text, whose other parts have rows.
 PARTS = {

@@ -114,11 +114,12 @@ class TestStaysRight:
         assert world.refreshed(replace(request, full_refresh=True)) in ("FULL", "REINITIALIZE")
         require_right(world, request)
 
-    def test_a_text_that_is_a_time_of_today(self, world: World) -> None:
-        t = world.relation("times").sql
+    @pytest.mark.parametrize("mode", ["auto", "full"])
+    def test_a_text_that_is_a_time_of_today(self, world: World, mode: str) -> None:
+        t = world.relation(f"times_{mode}").sql
         world.sql(f"CREATE TABLE {t} (k INT, s STRING) USING delta", f"INSERT INTO {t} VALUES (1, '08:00:00')")
         query = f"SELECT k, max(s) AS s FROM {t} WHERE s < TIMESTAMP '2999-01-01' GROUP BY k"
-        request = world.request("moments", query, max_change_ratio=1.0)
+        request = world.request(f"moments_{mode}", query, refresh_mode=mode, max_change_ratio=1.0)
         world.run(request)
         world.sql(f"INSERT INTO {t} VALUES (1, '09:00:00')")
         outcome = world.run(request)[0].refresh

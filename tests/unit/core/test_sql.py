@@ -64,6 +64,8 @@ def test_what_is_no_query_is_told(text: str) -> None:
         ("select t.current_date from t", []),
         ("select '${spark.app.name} and ${env:HOME}' as a from t", ["${spark.app.name}", "${env:HOME}"]),
         ("select '$1.50', '{x}' from t", []),
+        ("select aes_encrypt(a, 'k'), aes_encrypt(a, 'k', m) from t", ["aes_encrypt without an initialization vector"]),
+        ("select aes_encrypt(a, 'k', 'ecb'), aes_encrypt(a, 'k', 'CBC', 'PKCS', v) from t", []),
         ("select * from t where d = date'today'", ["date 'today'"]),
         ("select * from t where ts > timestamp '08:00'", ["timestamp '08:00'"]),
         (
