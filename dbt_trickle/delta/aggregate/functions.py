@@ -25,6 +25,10 @@ _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
 # A weight as a decimal of so many digits; the product with the value must stay within Spark's 38.
 _WEIGHT_DIGITS = 10
 _MOST_DIGITS = 38 - _WEIGHT_DIGITS - 1
+# Of a product that would have more, Spark keeps as many digits behind the point as these; what does not fit is NULL.
+_KEPT_SCALE = 6
+# Of a sum of such products: ten rows with all digits are what the state has no room for.
+_MOST_WIDE_DIGITS = 36
 # Of a state: two of 38 digits added would be 39, and Spark would cut their fractions instead of failing.
 _STATE_DIGITS = 37
 TOO_LARGE = "[TRK-313] a sum that is kept for its group has too many digits"
@@ -120,16 +124,22 @@ def _sum(kind: str) -> Part | None:
         # Without ANSI a sum that overflows wraps around, and so does this one.
         return Part("BIGINT", "coalesce(sum({x}), 0)", "coalesce(SUM({w} * CAST({x} AS BIGINT)), 0)")
     found = _DECIMAL.fullmatch(kind)
-    if found is None or int(found.group(1)) > _MOST_DIGITS:
+    if found is None:
         return None
-    # The state has more digits than the result: a sum that does not fit is an error or NULL, as it is in Spark,
-    # and finds its way back when rows go.
-    return _decimal("{x}", int(found.group(2)))
+    digits, scale = map(int, found.groups())
+    if digits <= _MOST_DIGITS:
+        # The state has more digits than the result: a sum that does not fit is an error or NULL, as it is in Spark,
+        # and finds its way back when rows go.
+        return _decimal("{x}", scale)
+    return _decimal("{x}", scale, wide=True) if digits <= _MOST_WIDE_DIGITS and scale <= _KEPT_SCALE else None
 
 
-def _decimal(value: str, scale: int) -> Part:
+def _decimal(value: str, scale: int, *, wide: bool = False) -> Part:
+    """`wide`: the product with the weight may have too many digits."""
     kind = f"DECIMAL({_STATE_DIGITS},{scale})"
     weighted = f"{_fits(f'CAST({{w}} AS DECIMAL({_WEIGHT_DIGITS},0))')} * {value}"
+    if wide:
+        weighted = f"CASE WHEN {value} IS NOT NULL THEN {_fits(weighted)} END"
     sums = (
         f"CASE WHEN count({value}) = 0 THEN 0 ELSE {_fits(f'CAST(SUM({x}) AS {kind})')} END" for x in (value, weighted)
     )
