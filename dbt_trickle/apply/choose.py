@@ -28,8 +28,6 @@ def applied(shape: Shape, context: Context, storage: Relation, version: int, app
         return replace(many, few=few.groups(shape, shape.groups, changes, storage, version))
     if shape.identity.by_groups and groups is not None:
         many = computed_anew(shape, groups, context, storage)
-        if not groups.keys:
-            return many
         rows = keyed(shape, restated(shape, groups, context, storage, version))
         by_id = few.keyed(shape, rows, storage, version)
         return replace(many, few=replace(by_id, how="few touched groups computed anew"))

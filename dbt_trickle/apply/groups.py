@@ -14,7 +14,6 @@ from dbt_trickle.delta.touched import key_name
 from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, quote
 from dbt_trickle.tree.algebra import Aggregate
-from dbt_trickle.tree.render import state as rows_of
 
 _FOUND = named("found")
 
@@ -33,17 +32,7 @@ def brought_forward(shape: Shape, groups: state.Stateful, changes: Delta, storag
 
 
 def computed_anew(shape: Shape, groups: Aggregate, context: Context, storage: Relation) -> Applied:
-    if not groups.keys:
-        now = output(shape, rows_of(shape.tree.child, context.new), extra=f"true AS {quote(_FOUND)}")
-        fresh = rules.delta(groups.child, context).then(named("fresh"), now)
-        values = ", ".join(f"f.{quote(name)}" for name in shape.outputs)
-        # HAVING may hide the one row: then there is none.
-        rows = (
-            f"SELECT {values}, f.{quote(_FOUND)} IS NULL AS {quote(GONE)}, false AS {quote(WAS)}\n"
-            f"FROM (SELECT 1) AS k\nLEFT JOIN {quote(fresh.name)} AS f ON true"
-        )
-        source = fresh.then(named("rows"), with_row_id(shape, rows))
-        return Applied(merge(shape, source, storage, expected=False), "its row computed anew")
+    """Groups with keys: without any it would be all rows (apply/unrestricted.py)."""
     keys, now = touched(shape.tree.child, groups, context)
     fresh = keys.then(named("fresh"), output(shape, now, extra=f"true AS {quote(_FOUND)}"))
     values_of = dict(zip(shape.key, (f"k.{quote(key_name(i))}" for i in range(len(groups.keys))), strict=True))

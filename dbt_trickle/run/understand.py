@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dbt_trickle.apply import unrestricted
 from dbt_trickle.apply.base import incomparable
 from dbt_trickle.apply.shape import FORMAT, Shape
 from dbt_trickle.capture.types import Incomparable, comparison
@@ -113,6 +114,9 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         typed = _typed(session, groups, at, remembered)
         result = stateful(groups, typed, fast=here.run.settings.float_aggregates == "fast")
         kept, why = (None, result) if isinstance(result, str) else (result, "")
+    if obstacle := unrestricted.obstacle(tree, kept, why):
+        refused = _not_understood(here, obstacle, schemas, remembered)
+        return dataclasses.replace(refused, typed=typed, leeway=known)  # its types need not be asked for again
     shape = Shape((*columns, *keys), tree, found, kept, why, len(keys))
     if remembered.get("mark") != shape.mark:
         # What cannot be maintained is not planned again on each run, but by a release that finds out otherwise.

@@ -13,6 +13,10 @@ ADVICE = (
         "a window without PARTITION BY",
         "Name a PARTITION BY: only the partitions that a change touches are computed then.",
     ),
+    (
+        "aggregated without GROUP BY",
+        "Aggregate by some key in one stream table, and that one in another; sums of decimals and counts need no key.",
+    ),
     ("DISTINCT ON", "Number the rows of each key by row_number(), and take the first ones."),
     ("QUALIFY", "Filter in a query around it; Spark 4.1 has no QUALIFY."),
     ("IN with a subquery in this place", "Write EXISTS, or a join with the distinct values of the subquery."),

@@ -62,6 +62,7 @@ VARIABLES = {
 # Functions whose texts are reasons, or parts of them.
 FUNCTIONS = {
     ("apply/base.py", "incomparable"),
+    ("apply/unrestricted.py", "obstacle"),
     ("capture/base.py", "incomparable"),
     ("capture/choose.py", "_told"),
     ("capture/choose.py", "choose"),

@@ -11,7 +11,7 @@ from dbt_trickle.tree.advice import ADVICE, instead
 PACKAGE = Path(__file__).parents[3] / "dbt_trickle"
 SAID = "\n".join(
     path.read_text(encoding="utf-8")
-    for folder in ("tree", "sql", "run")
+    for folder in ("tree", "sql", "run", "apply")
     for path in sorted((PACKAGE / folder).glob("*.py"))
     if path.name != "advice.py"
 )

@@ -9,7 +9,7 @@ import pytest
 from lake import SCHEMAS, STORAGE, History, Lake, at
 from spark_in_duckdb import Bag, translated, version
 
-from dbt_trickle.apply import few
+from dbt_trickle.apply import few, unrestricted
 from dbt_trickle.apply.base import with_ctes
 from dbt_trickle.apply.choose import applied
 from dbt_trickle.apply.shape import Shape, load
@@ -72,6 +72,7 @@ class Kept:
         self.built = build(case.text, SCHEMAS)
         self.tree = self.built.tree
         self.shape = _shape(lake, self.built, case.declared)
+        self.recomputed = bool(unrestricted.obstacle(self.shape.tree, self.shape.groups, ""))
 
     def load(self, history: History) -> None:
         self._lake.fill(history)
@@ -94,7 +95,11 @@ class Kept:
         return Bag(self._lake.duck.run(self._loaded(number)))
 
     def refreshed(self, history: History, number: int) -> Refreshed:
-        """Brought from a version to the next."""
+        """Brought from a version to the next; computed anew where the product has a reason to."""
+        if self.recomputed:
+            again = f"CREATE OR REPLACE TABLE {STORAGE.identifier} AS {self._loaded(number + 1)}"
+            self._lake.duck.run(again)
+            return Refreshed(again, False, None)
         grows = not any(change.gone for change in history.windows[number])
         found = applied(self.shape, self._context(number), STORAGE, number, grows)
         if not self._few:
