@@ -40,8 +40,12 @@ table as well: it is recomputed when a source has moved, with the reason in the 
 FUNCTIONS = """## Aggregates
 
 Of exact numbers these are brought forward from what is kept with each group, without reading its other rows: {kept}.
-Of all others, of sums of doubles, and of calls
-with `distinct`, the groups in which something changed are computed anew.
+
+While rows come to the sources and none go, so are these, of numbers, texts without a collation, dates, timestamps and
+booleans, above filters, projections, inner and semi joins, `union all` and generators: {growing}. Once rows went,
+and of all others, of sums of doubles, and of calls
+with `distinct`, the groups in which something changed are computed anew. Without GROUP BY that is all rows: the
+query is recomputed then.
 
 Below another operator only those can stand that give the same value of the same rows in whatever order they come: those
 above, and {same}.
@@ -102,8 +106,15 @@ def page() -> str:
         rows = [f"| {each.what} | `{_plain(each.sql)}` | {each.why or 'maintained'} |" for each in lines]
         parts.append("\n".join([f"## {section}\n", "| construct | for example | |", "|---|---|---|", *rows]) + "\n")
     kept = [name for name in functions.AGGREGATES if rule(name, "bigint", "bigint") is not None]
-    same = sorted(functions.SAME_AGAIN - set(kept))
-    texts = {"kept": kept, "same": same, "by_order": sorted(functions.BY_ORDER), "scalars": sorted(functions.SCALARS)}
+    growing = [name for name in functions.AGGREGATES if name not in kept and rule(name, "int", "int", grows=True)]
+    same = sorted(functions.SAME_AGAIN - set(kept) - set(growing))
+    texts = {
+        "kept": kept,
+        "growing": growing,
+        "same": same,
+        "by_order": sorted(functions.BY_ORDER),
+        "scalars": sorted(functions.SCALARS),
+    }
     told = {name: ", ".join(f"`{each}`" for each in names) for name, names in texts.items()}
     wrapped = [fill(each, 120, break_on_hyphens=False) if not each.startswith("#") else each
                for each in FUNCTIONS.format(**told).split("\n\n")]  # fmt: skip

@@ -19,7 +19,7 @@ from dbt_trickle.apply.base import (
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.apply.stored import Stored, with_row_id
 from dbt_trickle.capture.base import WEIGHT
-from dbt_trickle.delta.context import Delta
+from dbt_trickle.delta.context import WENT, Delta
 from dbt_trickle.names import Relation, literal, quote
 from dbt_trickle.tree.identity import ROW_ID
 
@@ -28,7 +28,6 @@ _W = quote(WEIGHT)
 # An array's length is an INT, and a larger number would silently become another one.
 _MOST_COPIES = 2_000_000_000
 TOO_MANY = "[TRK-312] a row is there more often than copies of it can be counted"
-WENT = "[TRK-900] a row went although all sources only grew (this is a bug in dbt-trickle; please report it)"
 
 
 def appended(shape: Shape, delta: Delta, storage: Relation) -> Applied:

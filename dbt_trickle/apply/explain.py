@@ -72,10 +72,19 @@ def _lines(operator: Operator, shape: Shape, top: Aggregate | Window | None, dep
         strategy = f"its touched partitions are computed anew, and {then} what is stored of them"
         reason = "" if same_again(top) else "its values may come out otherwise a second time"
     elif operator is top:
-        strategy = "its touched groups are computed anew" if shape.groups is None else "brought forward from kept state"
-        reason = shape.why
+        strategy, reason = _of_groups(shape), shape.why
     below = [each for child in operator.inputs for each in _lines(child, shape, top, depth + 1)]
     return [Line(depth, type(operator).__name__, line(operator), strategy, reason), *below]
+
+
+def _of_groups(shape: Shape) -> str:
+    kept = shape.groups
+    if kept is None:
+        return "its touched groups are computed anew"
+    if not kept.growing:
+        return "brought forward from kept state"
+    otherwise = "its touched groups are computed anew" if kept.tree.keys else "it is recomputed"
+    return f"brought forward from kept state while rows come and none goes; otherwise {otherwise}"
 
 
 @singledispatch

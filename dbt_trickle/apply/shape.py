@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from dbt_trickle.apply.stored import Stored, with_row_id
 from dbt_trickle.delta.aggregate.state import Stateful, loaded
@@ -53,6 +54,11 @@ class Shape(Stored):
     @property
     def stored(self) -> tuple[str, ...]:
         return (*self.outputs, *(name for name, _ in self._beside))
+
+    @cached_property
+    def _types(self) -> Mapping[str, str]:
+        """Of the kept state as well, which is compared with what it is now."""
+        return {**{column.stored: column.type for column in self.columns}, **dict(self._beside)}
 
     @property
     def stores_ids(self) -> bool:

@@ -19,6 +19,19 @@ def obstacle(tree: Operator, kept: Stateful | None, why: str) -> str:
     return f"{ALL_ROWS}; {why}" if why else ALL_ROWS
 
 
+def this_time(kept: Stateful | None, append_only: bool) -> str:
+    """What is kept of one group may not be enough once rows went; `append_only`: no source lost a row."""
+    went = rows_went(kept, append_only)
+    return f"{ALL_ROWS}; {went}" if went and kept is not None and not kept.tree.keys else ""
+
+
+def rows_went(kept: Stateful | None, append_only: bool) -> str:
+    """Why groups whose state is kept are computed anew this time."""
+    if kept is None or kept.follows(append_only):
+        return ""
+    return f"rows went, and {kept.growing} is brought forward only while none does"
+
+
 def _is_one_group(tree: Operator) -> bool:
     """Whether all rows that are read go into aggregates without keys. Where only some do, the others are restricted."""
     match tree:

@@ -38,7 +38,7 @@ def difference(stored: Stored, query: str, storage: Relation, version: int) -> A
     `version`: the storage's, that it is compared with.
     """
     names = [name for name in stored.stored if name != ROW_ID]  # an id is told by the others
-    rows = _differing(stored, names, query, at_version(storage.sql, version))
+    rows = differing(stored, names, query, at_version(storage.sql, version))
     if isinstance(stored, Shape) and not stored.identity.is_bag:
         rows = per_key(stored, rows, names)
         kept = few.keyed(stored, rows, storage, version)
@@ -56,7 +56,7 @@ def is_most(before: int, moved: tuple[int, int]) -> bool:
     return max(came, went) > MOST * max(before, before + came - went)
 
 
-def _differing(stored: Stored, names: list[str], query: str, before: str) -> Delta:
+def differing(stored: Stored, names: list[str], query: str, before: str) -> Delta:
     columns, weight = quoted(names), quote(WEIGHT)
     both = (
         f"SELECT {columns}, CAST(1 AS BIGINT) AS {weight}\nFROM (\n{query}\n)\nUNION ALL\n"

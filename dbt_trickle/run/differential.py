@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dbt_trickle.apply import few
+from dbt_trickle.apply import few, unrestricted
 from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.choose import applied
 from dbt_trickle.apply.shape import Shape
@@ -69,6 +69,9 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     if config.refresh_mode == "auto" and (others := _of_others(read)):
         told = f"{why}; most rows of {here.pinned.frontier[others].relation} are others than before"
         return Decision("FULL", told, Work.OVERWRITE, changed=changed)
+    append_only = all(grew(each.facts) for each in read)
+    if obstacle := unrestricted.this_time(shape.groups, append_only):
+        return Decision("FULL", f"{why}; {obstacle}", Work.OVERWRITE, changed=changed)
     # What was loaded anew does not tell how much changed, and that once is no measure of other times.
     anew = any(_is_anew(here.pinned.frontier[each.key], each.facts) for each in read)
     choice = _choice(here, before, read) if config.refresh_mode == "auto" and not anew else None
@@ -85,7 +88,6 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
             for key, version in delta.tables(here.pinned.frontier).items()
         }
     )
-    append_only = all(grew(each.facts) for each in read)
     done = applied(shape, context, before.storage, before.stored_version, append_only)
     if not _few(read):
         done = replace(done, few=None)
@@ -93,7 +95,8 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     versions = here.pinned.frontier
     how = "; ".join(f"{versions[key].relation} by {capture}" for key, capture in captures.items())
     told = (done.few or done).how
-    told = f"{told} ({shape.why})" if shape.why else told
+    if because := shape.why or unrestricted.rows_went(shape.groups, append_only):
+        told = f"{told} ({because})"
     return Differential(done, f"{why}; {how}; {told}", choice, changed, captures)
 
 

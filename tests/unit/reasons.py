@@ -63,6 +63,8 @@ VARIABLES = {
 FUNCTIONS = {
     ("apply/base.py", "incomparable"),
     ("apply/unrestricted.py", "obstacle"),
+    ("apply/unrestricted.py", "rows_went"),
+    ("apply/unrestricted.py", "this_time"),
     ("capture/base.py", "incomparable"),
     ("capture/choose.py", "_told"),
     ("capture/choose.py", "choose"),

@@ -72,7 +72,7 @@ class Kept:
         self.built = build(case.text, SCHEMAS)
         self.tree = self.built.tree
         self.shape = _shape(lake, self.built, case.declared)
-        self.recomputed = bool(unrestricted.obstacle(self.shape.tree, self.shape.groups, ""))
+        self._recomputed = bool(unrestricted.obstacle(self.shape.tree, self.shape.groups, ""))
 
     def load(self, history: History) -> None:
         self._lake.fill(history)
@@ -96,11 +96,11 @@ class Kept:
 
     def refreshed(self, history: History, number: int) -> Refreshed:
         """Brought from a version to the next; computed anew where the product has a reason to."""
-        if self.recomputed:
+        grows = not any(change.gone for change in history.windows[number])
+        if self._recomputed or unrestricted.this_time(self.shape.groups, grows):
             again = f"CREATE OR REPLACE TABLE {STORAGE.identifier} AS {self._loaded(number + 1)}"
             self._lake.duck.run(again)
             return Refreshed(again, False, None)
-        grows = not any(change.gone for change in history.windows[number])
         found = applied(self.shape, self._context(number), STORAGE, number, grows)
         if not self._few:
             found = replace(found, few=None)
@@ -151,7 +151,7 @@ class Kept:
         """
         if self.shape.identity.key is None:
             return any(2 * now[row] < count for row, count in was.items())
-        if self.shape.groups is None and self.shape.identity.by_groups:
+        if self.shape.identity.by_groups and (self.shape.groups is None or self.shape.groups.growing):
             return False
         before, after = ({tuple(row[i] for i in self.shape.identity.key) for row in rows} for rows in (was, now))
         return bool(before - after if self.shape.groups is not None else before ^ after)

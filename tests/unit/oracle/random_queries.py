@@ -149,13 +149,26 @@ class Select:
 
     def call(self, *inputs: Input) -> Value:
         """An aggregate; sums of what is not exact are none that the product would maintain."""
-        function = self.one("count(*)", "sum", "count", "avg", "sum({0}) + count({0})", "sum", "count", "min", "max")
+        function = self.one(
+            "count(*)",
+            "sum",
+            "count",
+            "avg",
+            "sum({0}) + count({0})",
+            "sum",
+            "count",
+            "min",
+            "max",
+            "bit_or",
+            "bit_and",
+        )
         around = self.one("", "", "", "", "DISTINCT ", f" FILTER (WHERE {self._atom(*inputs)})")
         where = around if around.startswith(" ") and "{" not in function else ""
         if function == "count(*)":
             return Value(function + where, INT)
         summed = function not in ("count", "min", "max")
-        value = self.value(*inputs, kinds=(INT, DEC)) if summed else self.value(*inputs)
+        kinds = (INT,) if function.startswith("bit_") else (INT, DEC)
+        value = self.value(*inputs, kinds=kinds) if summed else self.value(*inputs)
         if value is None:
             return Value("count(*)", INT)
         kind = {"count": INT, "avg": REAL}.get(function, value.kind)

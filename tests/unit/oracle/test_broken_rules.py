@@ -16,8 +16,8 @@ from breaking import Broken, find_out, instead_of, last, new_twice, text
 from lake import Lake
 from sqlglot import exp
 
-from dbt_trickle.apply import bag, choose, restated, top
-from dbt_trickle.apply.base import named
+from dbt_trickle.apply import bag, choose, restated, top, whole
+from dbt_trickle.apply.base import named, told_by
 from dbt_trickle.capture import feed
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta import groups, joins, sets
@@ -72,6 +72,29 @@ _TURNED = joins._turned
 def was_is_now(*arguments: Any) -> list[Cte]:
     met, was, now, end = _TURNED(*arguments)
     return [met, Cte(was.name, now.sql), now, end]
+
+
+_EXTREME = functions._extreme
+
+
+def together(change: Callable[[str], str]) -> Callable[[str, str], functions.Rule | None]:
+    """What is stored and what comes, made one in another way; what the hidden column is of the rows stays."""
+
+    def instead(function: str, kind: str) -> functions.Rule | None:
+        found = _EXTREME(function, kind)
+        if found is None:
+            return None
+        (part,) = found.parts
+        return replace(found, parts=(replace(part, together=change(part.together)),))
+
+    return instead
+
+
+_TURNED_AROUND = {"least": "greatest", "greatest": "least", "&": "|", "|": "&"}
+
+
+def turned_around(sql: str) -> str:
+    return re.sub("least|greatest|[&|]", lambda found: _TURNED_AROUND[found.group()], sql)
 
 
 def distinct(sql: str) -> str:
@@ -145,6 +168,26 @@ BROKEN = (
         "stored groups are found by their row id alone",
         "groups",
         text(state, "brought_forward", lambda s: re.sub(" AND t.`[^`]+` <=> d.`[^`]+`", "", s)),
+    ),
+    Broken("the least is what the greatest is", "groups", instead_of(functions, "_extreme", together(turned_around))),
+    Broken(
+        "what comes counts for nothing beside what is stored",
+        "whole",
+        instead_of(functions, "_extreme", together(lambda _: "coalesce({t}, {d})")),
+    ),
+    Broken(
+        "NULL is less than any",
+        "groups",
+        instead_of(functions, "_extreme", together(lambda s: f"CASE WHEN {{d}} IS NOT NULL THEN {s} END")),
+    ),
+    Broken("the greatest stays so when rows went", "groups", instead_of(state.Stateful, "follows", lambda *_: True)),
+    Broken(
+        "where a value is looked up rows only come", "lookup in groups", instead_of(state, "only_grows", lambda _: True)
+    ),
+    Broken(
+        "of groups that are computed anew the state is not compared",
+        "groups",
+        instead_of(whole, "told_by", lambda stored, _: told_by(stored, stored.outputs)),
     ),
     Broken("an empty group stays", "groups", text(state, "gone", lambda _: "false")),
     Broken("of like rows all go", "project", text(bag, "_copies", lambda s: s.replace("'come'", "'none'", 1))),

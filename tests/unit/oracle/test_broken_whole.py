@@ -21,7 +21,7 @@ _W, _GONE = quote(WEIGHT), quote(GONE)
 
 
 def differing(old: str, new: str) -> Breaks:
-    was: Callable[..., Delta] = whole._differing
+    was: Callable[..., Delta] = whole.differing
 
     def instead(*arguments: Any) -> Delta:
         found = was(*arguments)
@@ -30,7 +30,7 @@ def differing(old: str, new: str) -> Breaks:
             raise LookupError(f"{old!r} is not in\n{cte.sql}")
         return Delta((Cte(cte.name, cte.sql.replace(old, new)),))
 
-    return instead_of(whole, "_differing", instead)
+    return instead_of(whole, "differing", instead)
 
 
 def few_rows(way: str, which: str, old: str, new: str) -> Breaks:

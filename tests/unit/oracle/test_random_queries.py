@@ -59,6 +59,18 @@ def test_few_rows_among_others_that_have_their_ids(lake: Lake, operator: str) ->
     holds()
 
 
+@pytest.mark.parametrize("operator", ["groups", "groups, keys hidden", "whole", "lookup in groups"])
+def test_rows_only_come(lake: Lake, operator: str) -> None:
+    """As everywhere else they may, too; but here the least and the greatest are always brought forward."""
+
+    @tried(OF_TREES)
+    @given(cases(of_depth(2, among=[operator]), HISTORIES, least=1, grows=True))
+    def holds(case: Case) -> None:
+        check(lake, case)
+
+    holds()
+
+
 @tried(OF_FEW)
 @given(case=cases(of_depth(2, among=("project", "join", "groups")), HISTORIES))
 def test_a_change_that_is_brought_in_twice_is_told(lake: Lake, case: Case) -> None:
