@@ -13,8 +13,10 @@ ALL_ROWS = "all that it reads is aggregated without GROUP BY, so a change would 
 
 
 def obstacle(tree: Operator, kept: Stateful | None, why: str) -> str:
-    """`kept`: what carries its own state, where that is the whole query; `why`: why nothing does."""
-    if kept is not None or not _is_one_group(tree):
+    """`kept`: what carries its own state, where something does, and then only what is below is asked for; `why`: why
+    nothing does.
+    """
+    if not _is_one_group(tree if kept is None else kept.tree.child):
         return ""
     return f"{ALL_ROWS}; {why}" if why else ALL_ROWS
 

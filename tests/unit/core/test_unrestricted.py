@@ -51,6 +51,13 @@ def test_kept_state_makes_it_a_change_like_others() -> None:
     assert obstacle(tree, Stateful(groups, ()), "") == ""
 
 
+def test_above_one_group_kept_state_is_of_no_use() -> None:
+    tree = build("select count(*) as n from (select median(amount) as m from o) q", SOURCES).tree
+    groups = grouped(tree)
+    assert groups is not None
+    assert obstacle(tree, Stateful(groups, ()), "") == ALL_ROWS
+
+
 class Spark:
     """Every column is a BIGINT, and a query has the one plan."""
 
