@@ -33,8 +33,8 @@ CHANGES = (
     (f"INSERT INTO {{}} VALUES (1, {NULLS}), (NULL, {NULLS}), (2, {NULLS})", True),
     (
         "INSERT INTO {} VALUES (1, true, 6, 123456789012345678901234567.1234, double('NaN'), float('-Infinity'), 'b', "
-        "date'1500-01-01', timestamp'1969-12-31 23:59:59.999999'), "
-        "(2, false, -7, -0.0001, -0.0D, 0.0F, '', date'9999-12-31', timestamp'0001-01-01 00:00:00')",
+        "date'1600-01-01', timestamp'1969-12-31 23:59:59.999999'), "
+        "(2, false, -7, -0.0001, -0.0D, 0.0F, '', date'9999-12-31', timestamp'1901-01-01 00:00:00')",
         True,
     ),
     # Copies of one row, which count once to an extreme and each time to a sum.
