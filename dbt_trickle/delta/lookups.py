@@ -25,15 +25,17 @@ def _(tree: Lookup, context: Context, name: str, order: tuple[str, ...]) -> Delt
     if context.moved(tree.child):
         below = rule(tree.child, context, f"{name}_1", order)
         ctes += below.ctes
-        terms.append(f"SELECT {columns}, {value_of(tree, context.new)} AS {now}, {W}\nFROM {quote(below.name)}")
+        value, beside = value_of(tree, context.new, tree.name)
+        terms.append(f"SELECT {columns}, {value}, {W}\nFROM {quote(below.name)}\n{beside}")
     if context.moved(tree.query):
         changed = rule(tree.query, context, f"{name}_2", order)
         met, both = f"{name}_met", f"{name}_both"
-        values = f"{value_of(tree, context.old)} AS {was}, {value_of(tree, context.new)} AS {now}"
+        before, after = value_of(tree, context.old, _WAS), value_of(tree, context.new, tree.name)
+        values = f"SELECT {columns}, {before[0]}, {after[0]}\nFROM {quote(met)}\n{before[1]}\n{after[1]}"
         ctes += [
             *changed.ctes,
             Cte(met, _met(tree, changed.name, context)),
-            Cte(both, f"SELECT {columns}, {values}\nFROM {quote(met)}"),
+            Cte(both, values),
         ]
         for value, weight in ((now, 1), (was, -1)):
             shown = f"{columns}, {value} AS {now}, CAST({weight} AS BIGINT) AS {W}"

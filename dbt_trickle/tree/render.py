@@ -123,19 +123,31 @@ def _(tree: Mark, at: Mapping[str, str]) -> list[str]:
 
 @_lines.register
 def _(tree: Lookup, at: Mapping[str, str]) -> list[str]:
+    value, beside = value_of(tree, at, tree.name)
     head = f"{_select(map(quote, tree.child.columns))},"
-    return [head, *_value(tree, at), f"AS {quote(tree.name)}", "FROM (", *_below(tree.child, at), ")"]
+    return [head, *value.split("\n"), "FROM (", *_below(tree.child, at), ")", *filter(None, beside.split("\n"))]
 
 
-def value_of(tree: Lookup, at: Mapping[str, str]) -> str:
-    """Of a row of its child, with whose columns beside it this is to stand."""
-    return "\n".join(_value(tree, at))
+def value_of(tree: Lookup, at: Mapping[str, str], name: str) -> tuple[str, str]:
+    """Of a row of its child: what stands in SELECT, under that name, and behind the FROM.
 
-
-def _value(tree: Lookup, at: Mapping[str, str]) -> list[str]:
+    What is asked for each row is joined, not selected: a SELECT over a union is moved into its branches, where
+    Spark 4.1 looks for the subquery's own columns in vain ("key not found"). A delta is such a union.
+    """
     where = f" WHERE {tree.condition.sql}" if tree.condition is not None else ""
     rows = [f"  {line}" for line in _below(tree.query, at)]
-    return ["(", f"  SELECT {looked_up(tree)} FROM (", *rows, f"  ){where}", ")"]
+    value, shown = looked_up(tree), quote(name)
+    if tree.condition is None or not tree.calls:
+        return "\n".join(["(", f"  SELECT {value} FROM (", *rows, f"  ){where}", f") AS {shown}"]), ""
+    alias = quote(f"{RESERVED_PREFIX}for_{name.removeprefix(RESERVED_PREFIX)}")
+    asked = [
+        "LEFT JOIN LATERAL (",
+        f"  SELECT {value} AS {shown} FROM (",
+        *rows,
+        f"  ){where}",
+        f") AS {alias} ON true",
+    ]
+    return shown, "\n".join(asked)
 
 
 def looked_up(tree: Lookup) -> str:
