@@ -20,6 +20,7 @@ _RELATION_COLUMN = re.compile(r"[\[,] ?([^#\[\],]+)#(\d+)")
 _MADE_COLUMN = re.compile(r" AS ([^#]+)#(\d+)")
 _NAMED_ID = re.compile(r"[\w.]*(#\d+L?)")
 _ID = re.compile(r"#(\d+)(L?)")
+_KEY = re.compile(r"#\d+L?(?: AS #\d+L?)?")
 _MADE_ID = re.compile(r" AS #(\d+)")
 _RENAMED = re.compile(r"(?<=[\[ ])#(\d+)L? AS #(\d+)L?(?=[,\]])")
 _HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
@@ -99,7 +100,7 @@ def _without_renaming(tree: Node) -> Node:
         for node in walk(tree)
         if node.kind in ("Project", "Aggregate")
         for old, new in _RENAMED.findall(node.text)
-        if node.kind == "Project" or old not in copied
+        if not (old in copied and _is_distinct(node.text))
     }
 
     def first(match: re.Match[str]) -> str:
@@ -117,6 +118,12 @@ def _without_renaming(tree: Node) -> Node:
         return _ID.sub(first, text)
 
     return _changed(tree, merged)
+
+
+def _is_distinct(text: str) -> bool:
+    """Nothing but keys: so LATERAL asks what is before it for the values that it looks for."""
+    lists = lists_of("Aggregate", text)
+    return lists is not None and all(_KEY.fullmatch(shown) for shown in lists[1])
 
 
 def _made_twice(tree: Node) -> set[str]:

@@ -179,6 +179,23 @@ def test_spark_may_copy_what_a_semi_join_compares_with(kind: str) -> None:
     assert not guard.same_plan(inner, inner)
 
 
+def test_a_copy_of_groups_may_call_their_key_something_else() -> None:
+    groups = ("Aggregate [k#4L], [k#4L, sum(a#5) AS s#6]", "+- Relation shop.c[k#4L,a#5] parquet")
+    plan = stacked(
+        "Project [region#2]",
+        "+- Join Inner, (k#1L = k#7L)",
+        "   :- Join LeftSemi, (k#1L = k#4L)",
+        f"   :  :- {ORDERS}",
+        f"   :  +- {groups[0]}",
+        f"   :     {groups[1]}",
+        "   +- Join LeftSemi, (k#7L = k#4L)",
+        "      :- Relation shop.more[k#7L] parquet",
+        f"      +- {groups[0]}",
+        f"         {groups[1]}",
+    )
+    assert guard.same_plan(plan, plan.replace("= k#4L)", "= v#9L)").replace("[k#4L, sum", "[k#4L AS v#9L, sum"))
+
+
 OUTER_TWICE = (
     "Project [k#1L, n#7L]",
     "+- Join Inner, (cid#9L <=> cid#2L)",
