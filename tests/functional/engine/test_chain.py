@@ -18,7 +18,7 @@ from dbt_trickle.run.request import Request
 
 pytestmark = pytest.mark.spark
 
-ROUNDS = int(os.environ.get("TRICKLE_CHAIN_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("TRICKLE_CHAIN_ROUNDS", "8"))
 SEED = 7
 
 
@@ -86,13 +86,13 @@ class TestChain:
                 done.append(f"UPDATE {c} SET tier = {rng.choice(['NULL', repr('a'), repr('c')])} WHERE customer = 2")
             world.sql(*done)
             due, now = "DIFFERENTIAL", middle
-            match number % 12:
-                case 3:
+            match number % 8:
+                case 2:
                     due, now = "FULL", replace(middle, full_refresh=True)
-                case 6:
+                case 4:
                     middle = now = asked("middle", f"{sums} HAVING count(*) > 0")
                     due = "ALTER"
-                case 9:
+                case 6:
                     world.sql(f"DELETE FROM {world.states()[middle.pgt_id].storage.sql} WHERE n > 0")
                     due, now = "REINITIALIZE", replace(middle, config=replace(middle.config, refresh_mode="auto"))
                 case _:

@@ -91,7 +91,7 @@ class TestMaintenance:
         assert len(world.history()) == 2 * RUNS
         assert {row["status"] for row in world.history()} == {"COMPLETED"}
         events = Relation.of(SETTINGS.catalog_schema, "pgt_events").sql
-        assert set(world.rows(f"SELECT event FROM {events}")) == {("refresh_completed",)}
+        assert set(world.rows(f"SELECT event FROM {events}")) == {("refresh_completed",), ("cdc_transition_complete",)}
         total = world.rows(f"SELECT total_refreshes FROM {SETTINGS.catalog_schema}.pg_stat_stream_tables")
         assert total == {(RUNS,): 2}
 
