@@ -102,7 +102,7 @@ class TestAlterCases:
             altered = dict(zip(now, world.run(*now.values()), strict=True))
             assert {name: each.refresh.action for name, each in altered.items()} == dict.fromkeys(now, "ALTER")
             for name, outcome in altered.items():
-                told = f"alter_cases.{name}" if not outcome.warnings else outcome.warnings[0]
+                told = "\n".join(outcome.warnings)
                 assert (asked[name].warned in told, bool(outcome.warnings)) == (True, bool(asked[name].warned)), told
             last.update(now)
             assert scene.wrong(*now.values()) == [], "what was pending is lost, or there twice"
