@@ -42,10 +42,10 @@ $(TESTS): $(STAMP)
 	echo "== $@ ($$(($$(date +%s) - start)) s)"; cat $$log; rm $$log; exit $$status
 
 soak: $(STAMP)  ## crashes, kills, random changes, histories and racing readers, many more than `make test` has time for
-	TRICKLE_KILLS=200 TRICKLE_SOAK_STEPS=25 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 \
+	TRICKLE_KILLS=200 TRICKLE_SOAK_STEPS=25 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 TRICKLE_TURN=all \
 	  $(BIN)/pytest -q -s tests/faults
-	TRICKLE_HISTORIES=20 TRICKLE_HISTORY_COMMITS=30 TRICKLE_ORACLE_STEPS=12 \
-	  $(BIN)/pytest -q -s tests/functional/engine/test_capture.py tests/functional/engine/test_oracle.py
+	TRICKLE_HISTORIES=20 TRICKLE_HISTORY_COMMITS=30 TRICKLE_ORACLE_STEPS=12 TRICKLE_CHAIN_ROUNDS=20 \
+	  $(BIN)/pytest -q -s $(addprefix tests/functional/engine/test_,capture.py oracle.py chain.py)
 
 oracle: $(STAMP)  ## every query of the corpus, TPC-H's among them, against its stream table through six rounds of changes
 	TRICKLE_ORACLE_ROUNDS=6 TRICKLE_ORACLE_ONE_IN=1 $(BIN)/pytest -q -s tests/corpus

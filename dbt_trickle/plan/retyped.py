@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from dbt_trickle.catalog.state import Column
 
-_WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _FLOATING = {"tinyint": ("float", "double"), "smallint": ("float", "double"), "int": ("double",), "float": ("double",)}
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
@@ -25,11 +24,11 @@ def _holds(column: Column, old: str) -> bool:
     new = column.type
     if old == new or new in _FLOATING.get(old, ()):
         return True
-    if old in _WHOLE_NUMBERS and new in _WHOLE_NUMBERS:
-        return _WHOLE_NUMBERS.index(old) < _WHOLE_NUMBERS.index(new)
+    if old in _DIGITS and new in _DIGITS:
+        return _DIGITS[old] < _DIGITS[new]
     digits = _digits(new)
     needed = (_DIGITS[old], 0) if old in _DIGITS else _digits(old)
-    if digits is None or needed is None or not _DECIMAL.fullmatch(new):
+    if digits is None or needed is None:
         return False
     return digits[0] >= needed[0] and digits[1] >= needed[1]
 

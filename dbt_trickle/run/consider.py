@@ -279,13 +279,16 @@ def _require_other_sources(request: Request, query: str) -> None:
 
 def _require_no_circle(request: Request, run: Invocation, pinned: PinnedQuery) -> None:
     """dbt knows of ref() alone; a name in the text, or in a view, leads there as well."""
-    if way := run.way_back(request.pgt_id, pinned.frontier):
-        raise ModelError(
-            "TRK-210",
-            f"its query would read the stream table itself, over {', '.join(way[:-1])}",
-            remedy=f"Let one of them read something else. If {way[0]} reads it no more by its new text, "
-            "run that first.",
-        )
+    way = run.way_back(request.pgt_id, pinned.frontier)
+    if not way:
+        return
+    *over, _ = way
+    remedy = f"Let one of them read something else. If {way[0]} reads it no more by its new text, run that first."
+    raise ModelError(
+        "TRK-210",
+        f"its query would read the stream table itself, over {', '.join(over) or 'a view'}",
+        remedy=remedy if over else "Let the query, or the view, read something else.",
+    )
 
 
 def _require_deterministic(request: Request, pinned: PinnedQuery) -> None:

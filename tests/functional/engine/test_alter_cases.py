@@ -116,7 +116,7 @@ class TestAlterCases:
             altered = dict(zip(now, done, strict=False))
             assert {name: each.refresh.action for name, each in altered.items()} == dict.fromkeys(now, "ALTER")
             for name, outcome in altered.items():
-                told = f"alter_cases.{name}" if not outcome.warnings else outcome.warnings[0]
+                told = "\n".join(outcome.warnings)
                 assert (asked[name].warned in told, bool(outcome.warnings)) == (True, bool(asked[name].warned)), told
             below = [each.refresh for each in done[len(now) :]]
             assert [(each.action, "loaded anew" in each.reason) for each in below] == [("DIFFERENTIAL", True)] * len(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
+import turns
 from engine_world import embedded_sessions
 
 pytest.register_assert_rewrite("capture_history", "capture_looked")
@@ -31,20 +30,8 @@ HISTORIES = int(os.environ.get("TRICKLE_HISTORIES", "1"))
 # Partitioned, with deletion vectors, with mapped columns (whose files have other names for them: no log is read there).
 KINDS = [(False, False, False), (True, True, False), (False, True, True), (False, True, False), (True, False, True)]
 AT_ONCE, SEEDS_IN_TURN = 2, 4
-
-
-def turn() -> int:
-    """`make test` has time for two kinds: which, and of which seed, the commit of this checkout says. So a few commits
-    meet them all, and each one the same every time; TRICKLE_HISTORY_TURN, from 0 to 19, says it of any."""
-    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):  # no git, or no checkout
-        return 0
-    return int(told, 16) % (len(KINDS) * SEEDS_IN_TURN)
-
-
-TURN = int(os.environ.get("TRICKLE_HISTORY_TURN") or turn())
+# `make test` has time for two kinds: which, and of which seed, the commit of this checkout says.
+TURN = turns.turn(len(KINDS) * SEEDS_IN_TURN)
 SEEDS = range(1, HISTORIES + 1)
 if HISTORIES == 1:
     SEEDS = range(TURN // len(KINDS) + 1, TURN // len(KINDS) + 2)

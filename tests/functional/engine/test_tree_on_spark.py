@@ -53,8 +53,8 @@ TABLES = {
     ),
     "d": ("`Größe in cm` int, `x.y` int, `Order` string, `a``b` string", ["(1, 2, 'p', 'q')", "(2, null, null, '')"]),
 }
-# Delta stores a name with a space under another one.
-NAMES = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+# Parquet is read in a third of the time, but has no name with a space; Delta stores one under another name.
+STORED = {"d": "delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"}
 
 
 class TestTrees:
@@ -69,7 +69,7 @@ class TestTrees:
         for setting in guard.SETTINGS:
             session.conf.set(*setting)
         for name, (columns, rows) in TABLES.items():
-            session.sql(f"CREATE TABLE {name} ({columns}) USING delta {NAMES}")
+            session.sql(f"CREATE TABLE {name} ({columns}) USING {STORED.get(name, 'parquet')}")
             session.sql(f"INSERT INTO {name} VALUES {', '.join(rows)}")
         return session
 
@@ -82,6 +82,7 @@ class TestTrees:
             for name in TABLES
         }
 
+    @pytest.mark.in_turn(3)
     @pytest.mark.parametrize("query", QUERIES)
     def test_rows_and_plans(self, session: Any, sources: dict[str, Schema], project: Any, query: str) -> None:
         lib = project.test_schema
