@@ -9,17 +9,26 @@ from __future__ import annotations
 import os
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 ASKED = os.environ.get("TRICKLE_TURN")
 ALL = ASKED == "all"
 
+Case = TypeVar("Case")
+
 
 def turn(parts: int) -> int:
     """From 0 on."""
     return int(ASKED) % parts if ASKED and not ALL else _commit() % parts
+
+
+def mine(cases: Iterable[Case], parts: int) -> list[Case]:
+    """Of what one test goes through."""
+    return list(cases) if ALL else [case for n, case in enumerate(cases) if n % parts == turn(parts)]
 
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:

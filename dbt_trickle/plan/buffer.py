@@ -40,6 +40,9 @@ def misspelled(storage: Relation) -> Relation:
     query of both would read the one for the other, without a word (docs/decisions.md). Case counts in that, and in
     nothing else.
     """
-    *schema, name = storage.parts
-    odd = "".join(sign.upper() if place % 2 else sign.lower() for place, sign in enumerate(name))
-    return Relation((*schema, odd))
+    odd = tuple(map(_odd, storage.parts))
+    return Relation(odd if odd != storage.parts else tuple(part.upper() for part in odd))
+
+
+def _odd(name: str) -> str:
+    return "".join(sign.upper() if place % 2 else sign.lower() for place, sign in enumerate(name))

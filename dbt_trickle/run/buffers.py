@@ -14,11 +14,11 @@ from dbt_trickle.capture.commits import commit_facts, nothing_changed
 from dbt_trickle.capture.table import FEED_PROPERTY, feed_is_on
 from dbt_trickle.catalog.state import Buffer, StreamTable
 from dbt_trickle.config import ProjectSettings
-from dbt_trickle.errors import TrickleError
+from dbt_trickle.errors import TrickleError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.names import Relation, changes_view, literal
 from dbt_trickle.plan import buffer as view
-from dbt_trickle.run.session import Session
+from dbt_trickle.run.session import Session, is_lost
 
 # The view shows as much at least, and twice that at most: Delta keeps what a feed is made of for a week.
 SHOWN = timedelta(days=3)
@@ -35,29 +35,56 @@ class Buffers:
     now: str
     warn: Callable[[str], None]
 
-    def kept(self, state: StreamTable, is_read: bool) -> StreamTable:
+    def kept(self, state: StreamTable, is_read: bool, *, before_commit: bool = False) -> StreamTable:
         """The state with the buffer that it is to have; as it was where that failed."""
-        if not state.is_populated:
+        if state.buffer is None and not is_read:
             return state
         try:
             return self._settled(state, is_read)
         except TrickleError as problem:
-            self.warn(
-                f"{state.public}: its changes cannot be shown in {self._view(state)}: {problem}\n"
-                "Its content is right, and so is that of the stream tables that read it. The next run tries it again."
-            )
-            return state
+            if before_commit and isinstance(problem, WarehouseError) and is_lost(problem):
+                raise  # the next connection has nothing of what a model's hooks have set
+            return self._left(state, problem)
+
+    def after_change(self, state: StreamTable, is_read: bool) -> StreamTable:
+        """It has other readers than before, and what its state says of its buffer need not be so: a run that brings a
+        reader, or takes one, tells it only of what it refreshes itself."""
+        try:
+            trusted = is_read and (state.buffer is None or self._is_there(state))
+            return self._settled(state if trusted else replace(state, buffer=None), is_read)
+        except TrickleError as problem:
+            return self._left(state, problem)
+
+    def _left(self, state: StreamTable, problem: TrickleError) -> StreamTable:
+        self.warn(
+            f"{state.public}: {self._view(state)}, which shows its changes, is not as it should be: {problem}\n"
+            "Its content is right, and so is that of the stream tables that read it. Its next run tries it again."
+        )
+        return state
 
     def _settled(self, state: StreamTable, is_read: bool) -> StreamTable:
         buffer = state.buffer
+        if not state.is_populated:
+            return state
         if not is_read:
-            return closed(self.session, self.settings, state) if buffer is not None else state
+            return self._closed(state)
         if buffer is None or (buffer.storage, buffer.generation) != (state.storage_relation, state.generation):
             return self._opened(state)
         if datetime.fromisoformat(self.now) - datetime.fromisoformat(buffer.moved_at) >= SHOWN:
-            moved = replace(buffer, since=buffer.later, later=state.stored_version, moved_at=self.now)
-            return self._shown(state, moved)
+            return self._moved(state, buffer)
         return state
+
+    def _is_there(self, state: StreamTable) -> bool:
+        return feed_is_on(_properties(self.session, state)) and self._has_view(state)
+
+    def _moved(self, state: StreamTable, buffer: Buffer) -> StreamTable:
+        if not feed_is_on(_properties(self.session, state)):
+            return self._opened(state)
+        rows = self.session.query(delta.history(state.storage, state.stored_version - buffer.later + _COMMITS))
+        switched = (commit.version for commit in map(commit_facts, rows) if commit.feed)
+        since = max((buffer.later, *switched))
+        moved = replace(buffer, since=since, later=max(since, state.stored_version), moved_at=self.now)
+        return self._shown(state, moved)
 
     def _opened(self, state: StreamTable) -> StreamTable:
         """Whatever a run that died has done of it already."""
@@ -78,22 +105,23 @@ class Buffers:
         history = Relation.of(self.settings.catalog_schema, "pgt_refresh_history")
         text, name = view.query(state, buffer, history), self._view(state).sql
         # ALTER VIEW fails no reader (docs/decisions.md); a view that is not there has none.
-        there = self.session.query(
-            f"SHOW VIEWS IN {Relation((self.settings.change_schema,)).sql} LIKE {literal(self._view(state).identifier)}"
-        )
-        self.session.execute(f"ALTER VIEW {name} AS {text}" if there else f"CREATE VIEW {name} AS {text}")
+        verb = "ALTER" if self._has_view(state) else "CREATE"
+        self.session.execute(f"{verb} VIEW {name} AS {text}")
         return replace(state, buffer=buffer)
+
+    def _closed(self, state: StreamTable) -> StreamTable:
+        self.session.execute(f"DROP VIEW IF EXISTS {self._view(state).sql}")
+        if _properties(self.session, state).get(OURS) == "true":
+            keys = ", ".join(map(literal, PROPERTIES))
+            self.session.execute(f"ALTER TABLE {state.storage.sql} UNSET TBLPROPERTIES IF EXISTS ({keys})")
+        return replace(state, buffer=None)
+
+    def _has_view(self, state: StreamTable) -> bool:
+        schema, name = Relation((self.settings.change_schema,)), self._view(state).identifier
+        return bool(self.session.query(f"SHOW VIEWS IN {schema.sql} LIKE {literal(name)}"))
 
     def _view(self, state: StreamTable) -> Relation:
         return changes_view(self.settings.change_schema, state.pgt_id)
-
-
-def closed(session: Session, settings: ProjectSettings, state: StreamTable) -> StreamTable:
-    session.execute(f"DROP VIEW IF EXISTS {changes_view(settings.change_schema, state.pgt_id).sql}")
-    if _properties(session, state).get(OURS) == "true":
-        keys = ", ".join(map(literal, PROPERTIES))
-        session.execute(f"ALTER TABLE {state.storage.sql} UNSET TBLPROPERTIES IF EXISTS ({keys})")
-    return replace(state, buffer=None)
 
 
 def _properties(session: Session, state: StreamTable) -> dict[str, str]:

@@ -20,6 +20,7 @@ from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Phases, Situation, meaning_of, pinned_query, with_meaning
+from dbt_trickle.run.still import stands_still
 from dbt_trickle.run.understand import Understood, understand
 from dbt_trickle.tree import advice, fingerprint
 from dbt_trickle.tree import guard as guard_of_plans
@@ -77,11 +78,21 @@ def _by_what_changed(
         by_mode = understood.shape is None or not was or same_query(was, understood.mark)
         return (anew if by_mode else _redefined(here, anew)), None
     if decision.work is not Work.DELTA or understood.shape is None:
-        return decision, None
+        return _unless_still(here, decision), None
     found = differential(here, understood.shape, decision.reason)
     if isinstance(found, Decision):
         return (_redefined(here, found) if found.work is Work.LOAD else instead(config, found)), None
     return replace(decision, reason=found.reason, choice=found.choice, changed=found.changed), found
+
+
+def _unless_still(here: Situation, decision: Decision) -> Decision:
+    """All rows are computed when a source moved on, and not when none of its rows did."""
+    before, pinned = here.before, here.pinned
+    if before is None or here.request.full_refresh or here.facts.unversioned or pinned.unversioned:
+        return decision
+    if not stands_still(here.session, pinned.text, before.frontier, pinned.frontier):
+        return decision
+    return Decision("NO_DATA", f"{decision.reason}, but no row of it changed", Work.NOTHING)
 
 
 def _calls_others(before: Frontier, now: Frontier) -> bool:

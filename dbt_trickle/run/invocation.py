@@ -294,7 +294,7 @@ class Invocation:
         read = self._read()
         buffers = Buffers(session, self.settings, self.clock(), self.warn)
         for number in sorted((read ^ self._were_read) & self._states.keys()):
-            state = self._states[number] = buffers.kept(self._states[number], number in read)
+            state = self._states[number] = buffers.after_change(self._states[number], number in read)
             outcome = self._outcomes.get(number)
             if outcome is not None and outcome.state is not None:
                 self._outcomes[number] = replace(outcome, state=state)

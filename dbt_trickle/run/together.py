@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dbt_trickle.capture.commits import commit_facts, nothing_changed
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import SourceVersion
@@ -20,8 +19,10 @@ from dbt_trickle.plan.points import Branch, Point, State, states
 from dbt_trickle.run.pins import Pinned, PinnedQuery, pinned_stream_table, pinned_table
 from dbt_trickle.run.session import Session
 from dbt_trickle.run.sources import looked_further
+from dbt_trickle.run.still import same_rows
 
-_LATER = 8  # commits that may have come since a table was pinned; where there are more, it is asked again
+# Commits of a branch that are looked through: a week of a run a minute. Each tells what it was computed from.
+_MOST = 10_000
 
 
 def agreeing(
@@ -92,7 +93,7 @@ class _Search:
 
     def _look_further(self, key: str) -> bool:
         short = self.branches[key]
-        if short.is_known_from(self._floor.get(key)):
+        if short.is_known_from(self._floor.get(key)) or short.asked >= _MOST:
             return False
         self.branches[key] = looked_further(self.session, short)
         return True
@@ -116,7 +117,7 @@ class _Search:
             if clash in self.compared or clash.behind.kind != "TABLE" or clash.behind.table_id != clash.ahead.table_id:
                 continue
             self.compared.add(clash)
-            if _same_rows(self.session, clash):
+            if same_rows(self.session, clash.behind, clash.ahead):
                 self.alike[_at(clash.ahead)] = clash.behind
                 found = True
         return found
@@ -124,17 +125,6 @@ class _Search:
 
 def _at(version: SourceVersion) -> tuple[str, str, int]:
     return version.key, version.table_id, version.version
-
-
-def _same_rows(session: Session, clash: Clash) -> bool:
-    old, new = clash.behind.version, clash.ahead.version
-    limit = new - old + _LATER
-    while True:
-        commits = [commit_facts(row) for row in session.query(delta.history(clash.behind.table, limit))]
-        between = [commit for commit in commits if old < commit.version <= new]
-        if len(between) == new - old or len(commits) < limit:
-            return len(between) == new - old and nothing_changed(between)
-        limit = commits[0].version - old + _LATER
 
 
 def _older(found: Agreed, newest: PinnedQuery) -> dict[str, Pinned]:

@@ -80,6 +80,17 @@ class TestBuffers:
             assert not world.looking.query(f"SHOW VIEWS IN {world.settings.change_schema} LIKE {pattern}")
             assert world.refreshed(altered) == "NO_DATA"
         assert world.states()[upstream.pgt_id].buffer is None
+        # A run of a reader alone, before what it reads has told the catalog anything, and after.
+        for _ in range(2):
+            world.run(auto)
+            assert self.feed(world, upstream) == "true"
+            tables = world.states()
+            leave.drop(session, world.settings, tables[below.pgt_id], list(tables.values()), cascade=False, reads={})
+            assert self.feed(world, upstream) in (None, "false")
+        world.run(auto)
+        world.sql(f"INSERT INTO {t} VALUES ('west', 8)")
+        world.run(altered, auto)
+        assert self.shown(world, upstream)[(5, "west", 8)] == 1
 
     def test_a_catalog_of_before_there_were_any(self, world: World) -> None:
         """The state knows of no buffer, and the storage may have one or not."""

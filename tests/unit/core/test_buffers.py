@@ -62,10 +62,20 @@ class Warehouse:
         return rows[::-1]
 
 
+def buffers(warehouse: Warehouse, told: list[str], now: datetime = NOW) -> Buffers:
+    return Buffers(warehouse, ProjectSettings(change_schema="changes"), now.isoformat(), told.append)
+
+
 def kept(warehouse: Warehouse, state: StreamTable, is_read: bool, now: datetime = NOW) -> StreamTable:
     told: list[str] = []
-    settings = ProjectSettings(change_schema="changes")
-    found = Buffers(warehouse, settings, now.isoformat(), told.append).kept(state, is_read)
+    found = buffers(warehouse, told, now).kept(state, is_read)
+    assert bool(told) == bool(warehouse.broken)
+    return found
+
+
+def changed(warehouse: Warehouse, state: StreamTable, is_read: bool) -> StreamTable:
+    told: list[str] = []
+    found = buffers(warehouse, told).after_change(state, is_read)
     assert bool(told) == bool(warehouse.broken)
     return found
 
@@ -132,6 +142,52 @@ def test_it_moves_on_before_a_vacuum_takes_what_it_shows() -> None:
     assert warehouse.done == ["ALTER VIEW"]
 
 
+def test_it_moves_on_from_where_its_feed_was_switched_on_last() -> None:
+    """It was off for a while: what the state says of it is of before."""
+    warehouse = Warehouse({"operation": "MERGE"}, ON, properties=PROPERTIES, view=True)
+    state = replace(TABLE, buffer=Buffer("changes.st_5_g1", 1, 1, 2, NOW.isoformat()))
+    later = NOW + SHOWN
+    assert kept(warehouse, state, True, later).buffer == Buffer("changes.st_5_g1", 1, 5, 5, later.isoformat())
+    gone = Warehouse({"operation": "MERGE"})
+    assert kept(gone, state, True, later).buffer == Buffer("changes.st_5_g1", 1, 5, 5, later.isoformat())
+    assert gone.done == ["ALTER TABLE", "CREATE VIEW"]
+
+
+OPEN = replace(TABLE, buffer=Buffer("changes.st_5_g1", 1, 4, 4, NOW.isoformat()))
+
+
+def test_a_reader_that_comes_back_finds_what_the_state_tells_of() -> None:
+    """`trickle drop` of the last reader closes it, and does not write the state of what was read."""
+    closed = Warehouse()
+    assert changed(closed, OPEN, True).buffer == replace(OPEN.buffer, since=4, later=4)
+    assert closed.done == ["ALTER TABLE", "CREATE VIEW"]
+    there = Warehouse(ON, properties=PROPERTIES, view=True)
+    assert changed(there, OPEN, True) == OPEN
+    assert there.done == []
+
+
+def test_one_of_which_the_state_does_not_know_goes_with_its_reader() -> None:
+    """The run of the first reader did not refresh what it reads."""
+    warehouse = Warehouse(ON, properties=PROPERTIES, view=True)
+    assert changed(warehouse, TABLE, False) == TABLE
+    assert warehouse.done == ["DROP VIEW", "ALTER TABLE"]
+
+
+def test_a_lost_connection_is_for_the_whole_refresh_to_try_again() -> None:
+    """The new one has not what the hooks of the model have set."""
+
+    class Lost(Warehouse):
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            raise WarehouseError("TRK-306", "the connection was lost")
+
+    told: list[str] = []
+    with pytest.raises(WarehouseError, match="TRK-306"):
+        buffers(Lost(), told).kept(TABLE, True, before_commit=True)
+    assert told == []
+    assert buffers(Lost(), told).kept(TABLE, True) == buffers(Lost(), told).after_change(TABLE, True) == TABLE
+    assert len(told) == 2, "behind the commit it is only told"
+
+
 @pytest.mark.parametrize("broken", ["ALTER TABLE", "CREATE VIEW"])
 def test_what_cannot_be_done_is_told_and_no_more(broken: str) -> None:
     warehouse = Warehouse()
@@ -149,8 +205,9 @@ def test_the_view() -> None:
 
 
 def test_a_name_that_spark_does_not_take_for_the_storages() -> None:
-    for name in ("st_5_g1", "totals", "t"):
-        storage = Relation.of("changes", name)
+    for schema, name in (("changes", "st_5_g1"), ("shop", "totals"), ("shop", "q1"), ("a", "t")):
+        storage = Relation.of(schema, name)
         odd = misspelled(storage)
         assert odd.key == storage.key
-        assert odd.sql not in (storage.sql, storage.sql.upper()) or name == "t"
+        assert odd.sql != storage.sql
+        assert odd.sql != storage.sql.upper() or schema == "a"

@@ -162,6 +162,19 @@ def test_no_answer_is_no_leave_to_drop() -> None:
     assert warehouse.done == []
 
 
+def test_what_was_read_is_gone_as_well() -> None:
+    """Nothing depends on its buffer: it is told, and the reader is dropped."""
+    upstream = replace(TABLE, pgt_id=4, pgt_name="upstream", storage_relation="changes.st_4_g1", is_populated=True)
+    reader = replace(TABLE, frontier={upstream.key: SourceVersion(upstream.key, "STREAM_TABLE", "", "", 1, "")})
+
+    told: list[str] = []
+    warehouse = Warehouse({PUBLIC: VIEW, FIRST: OURS})
+    leave.drop(warehouse, SETTINGS, reader, [upstream, reader], cascade=False, reads={}, warn=told.append)
+    assert "changes_pgt_4" in told[0]
+    assert warehouse.done[-1].startswith("INSERT INTO")
+    assert warehouse.buffers[-1][1] == len(warehouse.done), "the catalog knows by then"
+
+
 def test_a_reader_that_only_dbt_knows_of() -> None:
     """Its text could not be parsed, so its frontier says nothing of what it reads."""
     reader = replace(TABLE, pgt_id=6, pgt_name="reader", dbt_unique_id="model.shop.reader")
