@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dbt_trickle.apply import unrestricted
 from dbt_trickle.catalog.state import INITIALIZING, Column, Experience
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.plan import retyped
@@ -50,7 +51,8 @@ def apply(
         state, described = update_docs(here, replace(state, docs=base.docs))
         done += described
     refreshed = outcome(here, decision, marker, base, state, (commit.rows_written, base.rows), done, understood)
-    return replace(refreshed, warnings=_of_types(here, columns))
+    warnings = (*_of_types(here, columns), *(_of_rows_that_go(here, understood) if decision.work is Work.LOAD else ()))
+    return replace(refreshed, warnings=warnings)
 
 
 def _of_types(here: Situation, columns: tuple[Column, ...]) -> tuple[str, ...]:
@@ -59,6 +61,18 @@ def _of_types(here: Situation, columns: tuple[Column, ...]) -> tuple[str, ...]:
         return ()
     changed = retyped.incompatibly(here.before.columns, columns)
     return (f"{here.request.name}: its columns have other types now: {', '.join(changed)}",) if changed else ()
+
+
+def _of_rows_that_go(here: Situation, understood: Understood) -> tuple[str, ...]:
+    """`differential` forbids what an UPDATE will make due: to be told before, since some tables only grow."""
+    groups = understood.shape.groups if understood.shape is not None else None
+    if here.request.config.refresh_mode != "differential" or not unrestricted.this_time(groups, append_only=False):
+        return ()
+    return (
+        f"{here.request.name}: once a row of its sources goes, its aggregates without GROUP BY have to be computed "
+        "from all rows, which `refresh_mode: differential` forbids: an UPDATE or a DELETE will be the error TRK-203. "
+        "`refresh_mode: auto` recomputes then.",
+    )
 
 
 def stand_in(here: Situation, decision: Decision, columns: tuple[Column, ...]) -> Outcome:
