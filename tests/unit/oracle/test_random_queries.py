@@ -98,3 +98,9 @@ def test_the_grammar_has_every_operator_there_is() -> None:
 
         meet()
     assert met == set(algebra.Operator.__subclasses__())
+
+
+def test_there_are_enough() -> None:
+    """Of each pair one query, and what its rows go through; those of other tests come on top."""
+    trees = 2 * OF_TREES
+    assert (len(PAIRS) + trees) * HISTORIES >= 2000
