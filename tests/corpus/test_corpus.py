@@ -33,7 +33,9 @@ class TestCorpus:
     @pytest.fixture(scope="class")
     def world(self, dbt_profile_target: dict[str, Any]) -> World:
         settings = ProjectSettings(catalog_schema="corpus_catalog", change_schema="corpus_changes")
-        return World.create(embedded_sessions(dbt_profile_target), settings)
+        connect = embedded_sessions(dbt_profile_target)
+        session = connect()  # one for all questions: a new one costs a fifth of what it is asked
+        return World.create(connect, settings, lambda: session)
 
     def test_small_tables(self, world: World) -> None:
         rng = random.Random(SEED)

@@ -88,7 +88,7 @@ SEED_STATEMENTS = (
 
 
 def content(world: World, query: str) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(map(comparable, row.values())) for row in world.connect().query(query))
+    return Counter(tuple(map(comparable, row.values())) for row in world.looking.query(query))
 
 
 def comparable(value: Any) -> Any:

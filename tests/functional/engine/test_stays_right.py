@@ -76,7 +76,7 @@ class TestStaysRight:
         world.sql(f"INSERT INTO {t} VALUES (1, 5)")
         shown = next(
             row["data_type"]
-            for row in world.connect().query(f"DESCRIBE TABLE EXTENDED {older.public.sql}")
+            for row in world.looking.query(f"DESCRIBE TABLE EXTENDED {older.public.sql}")
             if row["col_name"] == "View Text"
         )
         assert world.refreshed(replace(older, shown=shown)) == "ALTER"
