@@ -33,7 +33,7 @@ GROUPS := functional/stream_table functional/engine functional/adapter faults fu
 TESTS := $(addprefix tests/,$(GROUPS))
 JOBS := 2
 
-test: $(STAMP)  ## the whole suite, all groups even where one fails
+test: $(STAMP)  ## the suite, all groups even where one fails; with TRICKLE_TURN=all also what has its turn at other commits
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(TESTS)
 
 .PHONY: $(TESTS)

@@ -1,14 +1,13 @@
 """Which part of what `make test` has not the time for: the commit of this checkout says it.
 
-So a few commits meet all of it, and each one the same every time. TRICKLE_TURN, a number, says it of any commit;
-`all` takes everything.
+So a few commits meet all of it, and each one the same every time. TRICKLE_TURN, a number, says it of any commit; `all`
+takes everything, and who names a file or a test gets it.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +16,13 @@ import pytest
 
 ASKED = os.environ.get("TRICKLE_TURN")
 ALL = ASKED == "all"
+# Folders of whose classes one in so many has its turn; of tests that are marked `in_turn(parts)` one in so many of a file.
+PARTS = {
+    "tests/functional/adapter/": 3,
+    "tests/functional/stream_table_suites/": 3,
+    "tests/functional/stream_table/": 2,
+    "tests/functional/engine/": 2,
+}
 
 Case = TypeVar("Case")
 
@@ -32,23 +38,27 @@ def mine(cases: Iterable[Case], parts: int) -> list[Case]:
 
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test that is marked `in_turn(parts)`, the cases that are not this commit's."""
-    if ALL or any("::" in each for each in config.args) or config.option.keyword:
-        return  # who names one wants it
-    numbers: Counter[str] = Counter()
+    if ALL or config.option.keyword or any("::" in each or each.endswith(".py") for each in config.args):
+        return
+    known: dict[str, dict[str, int]] = {}
     now, others = [], []
     for item in items:
-        marker = item.get_closest_marker("in_turn")
-        if marker is None:
-            now.append(item)
-            continue
-        family = item.nodeid.partition("[")[0]
-        (parts,) = marker.args
-        (now if numbers[family] % parts == turn(parts) else others).append(item)
-        numbers[family] += 1
+        family, unit, parts = _share(item)
+        numbers = known.setdefault(family, {})
+        number = numbers.setdefault(unit, len(numbers))
+        (now if number % parts == turn(parts) else others).append(item)
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = now
+
+
+def _share(item: pytest.Item) -> tuple[str, str, int]:
+    """What it is one of, what is kept together, and how many parts there are."""
+    marker = item.get_closest_marker("in_turn")
+    if marker is not None:
+        return item.nodeid.partition("::")[0], item.nodeid, marker.args[0]
+    folder = next((each for each in PARTS if item.nodeid.startswith(each)), "")
+    return folder, item.nodeid.rpartition("::")[0], PARTS.get(folder, 1)
 
 
 def _commit() -> int:

@@ -9,6 +9,8 @@ import pytest
 import turns
 
 PARTS = 3
+FOLDER = "tests/functional/adapter/"
+CLASSES = ("a.py::TestA::one", "a.py::TestA::two", "a.py::TestB::one", "b.py::TestA::one")
 
 
 class Item:
@@ -21,7 +23,8 @@ class Item:
 
 
 def chosen(monkeypatch: pytest.MonkeyPatch, turn: str | None, *args: str, keyword: str = "") -> list[str]:
-    items = [Item(f"a.py::of_{name}[{n}]", PARTS) for name in "xy" for n in range(5)] + [Item("a.py::always", None)]
+    items = [Item(f"a.py::of_{name}[{n}]", PARTS) for name in "xy" for n in range(5)]
+    items += [Item("a.py::always", None), *(Item(f"{FOLDER}{name}", None) for name in CLASSES)]
     monkeypatch.setattr(turns, "ASKED", turn)
     monkeypatch.setattr(turns, "ALL", turn == "all")
     gone: list[Item] = []
@@ -35,20 +38,27 @@ def chosen(monkeypatch: pytest.MonkeyPatch, turn: str | None, *args: str, keywor
 
 def test_each_case_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     each = [chosen(monkeypatch, str(number), "tests") for number in range(PARTS)]
-    assert sorted(name for names in each for name in names if "always" not in name) == [
+    assert sorted(name for names in each for name in names if "of_" in name) == [
         f"a.py::of_{name}[{n}]" for name in "xy" for n in range(5)
     ]
     assert all("a.py::always" in names for names in each)
     assert chosen(monkeypatch, str(PARTS), "tests") == each[0]
 
 
+def test_a_class_stays_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    each = [chosen(monkeypatch, str(number), "tests") for number in range(turns.PARTS[FOLDER])]
+    of_folder = [[name.removeprefix(FOLDER) for name in names if name.startswith(FOLDER)] for names in each]
+    assert of_folder == [list(CLASSES[:2]), [CLASSES[2]], [CLASSES[3]]]
+
+
 @pytest.mark.parametrize(
-    ("turn", "args", "keyword"), [("all", ("tests",), ""), ("1", ("a.py::of_x",), ""), ("1", ("tests",), "of_x")]
+    ("turn", "args", "keyword"),
+    [("all", ("tests",), ""), ("1", ("a.py::of_x",), ""), ("1", ("a.py",), ""), ("1", ("tests",), "of_x")],
 )
 def test_who_asks_for_it_gets_it(
     monkeypatch: pytest.MonkeyPatch, turn: str, args: tuple[str, ...], keyword: str
 ) -> None:
-    assert len(chosen(monkeypatch, turn, *args, keyword=keyword)) == 11
+    assert len(chosen(monkeypatch, turn, *args, keyword=keyword)) == 11 + len(CLASSES)
 
 
 def test_a_commit_has_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
