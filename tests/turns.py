@@ -16,7 +16,7 @@ import pytest
 
 ASKED = os.environ.get("TRICKLE_TURN")
 ALL = ASKED == "all"
-# Folders of whose classes one in so many has its turn; of tests that are marked `in_turn(parts)` one in so many of a file.
+# Folders of whose classes one in so many has its turn. A test that is marked `in_turn(parts)` is one of its file alone.
 PARTS = {
     "tests/functional/adapter/": 3,
     "tests/functional/stream_table_suites/": 3,
