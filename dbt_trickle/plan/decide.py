@@ -85,12 +85,14 @@ def decide(facts: Facts) -> Decision:
     if changed and not facts.deploys:
         # To alter it back would undo what somebody has just deployed, at the cost of two loads.
         return Decision("SKIP", SUPERSEDED, Work.NOTHING)
-    if changed and (kept := _kept(config, changed)):
+    if changed and not facts.full_refresh and (kept := _kept(config, changed)):
         return kept
     if not changed and _suspended_by(state, "ERRORS", config):
         return Decision("SKIP", f"suspended after {state.consecutive_errors} errors", Work.NOTHING)
     if facts.not_due and not changed and not facts.full_refresh:
         return Decision("SKIP", facts.not_due, Work.NOTHING)
+    if facts.previous_storage_missing or facts.shows_another:
+        _require_agreement(facts)  # nothing is served
     if facts.apart:
         return Decision("SKIP", f"{facts.apart}; {NOTHING_NEWER}", Work.NOTHING)
     return _told_held(facts, _by_its_state(facts, state, changed) or _by_its_sources(facts, state))

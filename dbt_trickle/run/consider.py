@@ -246,6 +246,12 @@ def with_columns(here: Situation) -> tuple[Situation, tuple[Column, ...]]:
         if query == pinned.text or passes(problem):
             raise
         reason = f"with pinned sources it does not compile: {problem.what}"
+    if pinned.held:
+        raise ModelError(
+            "TRK-216",
+            f"its branches agree on an older state only ({pinned.held}), and that cannot be read: {reason}",
+            remedy="Refresh them in one run (`dbt run --select +model`).",
+        )
     columns = describe_query(session, query, request)
     own = replace(pinned, text=query, unversioned=(*pinned.unversioned, Unversioned(reason)))
     return replace(here, pinned=own), columns

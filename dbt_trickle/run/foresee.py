@@ -19,12 +19,15 @@ from dbt_trickle.plan.due import Scheduled
 from dbt_trickle.plan.points import Branch, Point, State, states
 from dbt_trickle.run.consider import Considered, consider, passed_over
 from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.outcomes import SWITCHED_OFF
 from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 
 FAILS = "ERROR"
 _STAYS = ("NO_DATA", "SKIP")
+_ANEW = ("FULL", "ALTER", "REINITIALIZE")
+_NOT_THERE = ("TRK-202", "TRK-301")  # a source, or what Spark does not find in it
 _TO_COME = SourceVersion("", "STREAM_TABLE", "", "", 0, "when it has been refreshed")
 
 
@@ -104,6 +107,8 @@ class _Future:
 
 def _of(request: Request, upstream: Sequence[Foreseen], session: Session, future: _Future) -> Foreseen:
     run = future.run
+    if not run.settings.enabled:
+        return Foreseen(request.name, "SKIP", SWITCHED_OFF, {}, None, ())
     if failing := [each for each in upstream if each.action == FAILS]:
         told = f"{failing[0].relation} fails before it, so that it is not run"
         return Foreseen(request.name, FAILS, told, {}, None, _names(failing))
@@ -119,6 +124,11 @@ def _of(request: Request, upstream: Sequence[Foreseen], session: Session, future
             return Foreseen(request.name, "FULL", "first load", {}, None, _names(moving))
         found = consider(request, session, run, row, prepare=False)
     except TrickleError as problem:
+        anew = [each for each in moving if each.action in _ANEW]
+        if anew and problem.code in _NOT_THERE:
+            # Its text may be for columns, or for a stream table, that come with them.
+            told = f"{anew[0].relation} is loaded before it; over what is there now it cannot be: {problem.what}"
+            return Foreseen(request.name, "ALTER", told.split("\n")[0], {}, None, _names(moving))
         return Foreseen(request.name, FAILS, str(problem.about(request.name)), {}, None, _names(moving))
     if not future.agrees(found.here.pinned):
         moving = []  # what is not refreshed with them holds it back

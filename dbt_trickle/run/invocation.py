@@ -284,7 +284,8 @@ class Invocation:
 
     def _read(self) -> frozenset[int]:
         """The stream tables that others read."""
-        return frozenset(number for number, state in self._states.items() if self.consumers(state))
+        keys = {key for state in self._states.values() for key in state.frontier}
+        return frozenset(number for number, state in self._states.items() if state.key in keys)
 
     def _settle_buffers(self, session: Session) -> None:
         """Of stream tables that have got their first reader in this run, or lost their last one.

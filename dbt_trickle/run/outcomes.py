@@ -75,10 +75,12 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
     )
 
 
+SWITCHED_OFF = "`trickle_enabled` is false"
+
+
 def switched_off(request: Request, run: Invocation) -> Outcome:
     row = run.running(request.pgt_id)
-    reason = "`trickle_enabled` is false"
-    return Outcome(replace(row, action="SKIP", status="SKIPPED", reason=reason, end_time=run.clock()), None)
+    return Outcome(replace(row, action="SKIP", status="SKIPPED", reason=SWITCHED_OFF, end_time=run.clock()), None)
 
 
 def committed(

@@ -61,10 +61,11 @@ class Sources:
     def forget(self, relation: Relation) -> None:
         """A node of this run wrote it: who reads it after that must see the new state.
 
-        Views over it were resolved with the old one, so all views go, too.
+        Views over it were resolved with the old one, so all views go, too. Other stream tables stay as they were found:
+        all that this run reads of one is of one moment.
         """
         with self._guard:
-            stale = [at for at, pin in self._pins.items() if at[0] == relation.key or pin.needs_alias]
+            stale = [at for at, pin in self._pins.items() if at[0] == relation.key or pin.under is not None]
             for at in stale:
                 del self._pins[at]
 

@@ -21,7 +21,15 @@ from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.names import Relation
 from dbt_trickle.run.columns import described, names_and_types
-from dbt_trickle.run.session import Session, is_missing, is_too_old, passes, read_old_versions
+from dbt_trickle.run.session import (
+    Session,
+    is_a_view,
+    is_missing,
+    is_not_versioned,
+    is_too_old,
+    passes,
+    read_old_versions,
+)
 
 # Commits that may have come since the source was pinned; when there are more, the history is asked again.
 _LATER = 8
@@ -70,8 +78,9 @@ def _between(session: Session, window: Window, known_at: str) -> LogFacts:
     try:
         commits = _back_to(session, window.before, window.old, _LATER)
     except WarehouseError as problem:
-        if not is_missing(problem):
+        if not (is_missing(problem) or is_a_view(problem) or is_not_versioned(problem)):
             raise
+        # With `expose: table` it was the public table, which is a view by now.
         return LogFacts(window, (), known_at=known_at, found_at=known_at, gone="the storage that was read is gone")
     facts = LogFacts(
         window,

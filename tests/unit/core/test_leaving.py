@@ -198,13 +198,39 @@ def test_the_other_ways_in_which_a_storage_goes() -> None:
     assert repair.remove(warehouse, SETTINGS, found) == {storage}
     assert warehouse.changed() == gone
     warehouse = Warehouse({FIRST: OURS})
-    waiting = replace(TABLE, generation=2, retired=((1, "2026-01-01T00:00:00+00:00"),))
+    served = replace(TABLE, generation=2, storage_relation="changes.st_5_g2")
+    waiting = replace(served, retired=((1, "2026-01-01T00:00:00+00:00"),))
     retire.sweep(warehouse, waiting, (), "changes", "2026-01-01T02:00:00+00:00")
     assert warehouse.changed() == gone
 
 
+def test_a_generation_that_is_served_again_is_not_waiting_to_go() -> None:
+    """Of two runs that altered it the one that led readers on last need not be the one that built last; and a hand may
+    have put the old view back.
+    """
+    long_ago, now = "2026-01-01T00:00:00+00:00", "2026-01-01T02:00:00+00:00"
+    back = replace(TABLE, retired=((1, long_ago), (2, long_ago)))
+    warehouse = Warehouse({FIRST: OURS})
+    left = retire.sweep(warehouse, retire.retire(back, [1, 2, 3], now), (), "changes", now)
+    assert left.retired == ((3, now),)
+    assert [sql for sql in warehouse.done if FIRST.sql in sql] == []
+    assert [sql for sql in retire_only(back, now) if FIRST.sql in sql] == []
+
+
+def retire_only(state: StreamTable, now: str) -> list[str]:
+    """As of a state that an earlier release has written."""
+    warehouse = Warehouse({FIRST: OURS})
+    retire.sweep(warehouse, state, (), "changes", now)
+    return warehouse.done
+
+
 def test_an_old_generation_stays_for_who_goes_on_from_it() -> None:
-    waiting = replace(TABLE, generation=3, retired=tuple((g, "2026-01-01T00:00:00+00:00") for g in (1, 2)))
+    waiting = replace(
+        TABLE,
+        generation=3,
+        storage_relation="changes.st_5_g3",
+        retired=tuple((g, "2026-01-01T00:00:00+00:00") for g in (1, 2)),
+    )
     stands = SourceVersion(TABLE.key, "STREAM_TABLE", str(TABLE.public), str(FIRST), 4, "")
     readers = [replace(TABLE, pgt_id=6, frontier={TABLE.key: stands})]
     warehouse = Warehouse({FIRST: OURS})

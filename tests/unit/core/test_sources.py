@@ -275,6 +275,27 @@ def test_a_stream_table_is_read_from_its_storage_at_its_newest_change() -> None:
     assert pinned.as_of == ("2026-01-01T00:00:00+00:00",)
 
 
+def test_a_stream_table_is_read_as_it_was_found_for_the_whole_run() -> None:
+    """Whatever else this run refreshes meanwhile, and although another run refreshes it."""
+    upstream = StreamTable(
+        5, "shop", "totals", "model.shop.totals", storage_relation="changes.st_5_g1", is_populated=True,
+        columns=(Column("n", "bigint", "n"),),
+    )  # fmt: skip
+    history = "DESCRIBE HISTORY `changes`.`st_5_g1` LIMIT 10"
+    warehouse = Warehouse({history: [commit(8)], **a_view("`shop`.`v`", "select 1 as k", ["k"])})
+    sources = Sources(lambda relation: upstream if relation.key == "shop.totals" else None, lambda: NOW)
+
+    def version() -> int:
+        return sources.pin_query(warehouse, "select * from shop.totals", Wanted(MEANING, {})).frontier["pgt_5"].version
+
+    assert version() == 8
+    warehouse.answers[history] = [commit(9), commit(8)]
+    sources.forget(Relation.of("shop", "other"))
+    assert version() == 8
+    sources.forget(Relation.of("shop", "totals"))
+    assert version() == 9
+
+
 def test_a_stream_table_whose_storage_somebody_has_dropped_is_named() -> None:
     upstream = StreamTable(
         5, "shop", "totals", "model.shop.totals", storage_relation="trickle_changes.st_5_g1", is_populated=True
