@@ -22,8 +22,7 @@ from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Phases, Situation, meaning_of, pinned_query, with_meaning
 from dbt_trickle.run.still import stands_still
 from dbt_trickle.run.understand import Understood, understand
-from dbt_trickle.tree import advice, fingerprint
-from dbt_trickle.tree import guard as guard_of_plans
+from dbt_trickle.tree import advice, days, fingerprint
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
 def _of_the_day(before: StreamTable | None) -> tuple[str, ...]:
     """Found out when it was loaded: what reads texts as moments may give another result of the same rows tomorrow."""
     reason = str(before.engine.get("reason", "")) if before is not None else ""
-    return (reason,) if guard_of_plans.hangs_on_the_day(reason) else ()
+    return (reason,) if days.hangs_on_the_day(reason) else ()
 
 
 def _as_shown(request: Request, session: Session, run: Invocation) -> StreamTable | None:

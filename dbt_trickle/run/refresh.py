@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from dbt_trickle.apply.top import INCOMPLETE
@@ -19,7 +20,8 @@ from dbt_trickle.run.session import Session
 from dbt_trickle.run.situation import Situation, with_meaning
 from dbt_trickle.run.understand import Understood
 
-_NOT_TOLD = "too many of the first rows went, and those behind them are not stored"
+# Of Spark's errors those that a value brings: a division by zero, a text that is no number.
+_OF_VALUES = re.compile(r"\[([A-Z_]+)[^\]]*\].*SQLSTATE: 22[0-9A-Z]{3}", re.DOTALL)
 
 
 def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
@@ -79,11 +81,12 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     try:
         outcome = bring.changes(here, decision, found.columns, found.understood, found.statement)
     except WarehouseError as problem:
-        if (raised_in_sql(problem.what) or problem).code != INCOMPLETE:
+        reason = only_anew(problem)
+        if not reason:
             raise
         # Only the statement knows, and it has changed nothing. What was spent on it says nothing of a full refresh.
         here.phases.spent.clear()
-        full = Decision("FULL", f"{decision.reason}; {_NOT_TOLD}", Work.OVERWRITE)
+        full = Decision("FULL", f"{decision.reason}; {reason}", Work.OVERWRITE)
         return _all_rows(here, instead(request.config, full), found.columns, found.understood)
     return outcome or _no_row_changed(here, replace(decision, action="NO_DATA"))
 
@@ -103,3 +106,13 @@ def _all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], 
 def _no_row_changed(here: Situation, decision: Decision) -> Outcome:
     reason = f"{decision.reason}; none of its rows changed"
     return outcomes.nothing_done(here, replace(decision, reason=reason, work=Work.NOTHING))
+
+
+def only_anew(problem: WarehouseError) -> str:
+    """Why the rows can be computed, where what changed of them cannot."""
+    if (raised_in_sql(problem.what) or problem).code == INCOMPLETE:
+        return "too many of the first rows went, and those behind them are not stored"
+    if found := _OF_VALUES.search(problem.what):
+        # What came on one side meets what went on the other. That cancels out; but it is evaluated.
+        return f"an expression fails over rows that may never have met ({found.group(1)})"
+    return ""

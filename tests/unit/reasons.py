@@ -97,6 +97,7 @@ FUNCTIONS = {
     ("run/doubts.py", "doubt"),
     ("run/pivot_doubts.py", "of_pivot"),
     ("run/pivot_doubts.py", "of_unpivot"),
+    ("run/refresh.py", "only_anew"),
     ("run/understand.py", "_obstacle"),
     ("run/understand.py", "other_than"),
     ("run/views.py", "unlike"),
@@ -105,7 +106,8 @@ FUNCTIONS = {
     ("tree/guard.py", "_parting"),
     ("tree/guard.py", "_unclear"),
     ("tree/guard.py", "difference"),
-    ("tree/guard.py", "of_today"),
+    ("tree/days.py", "_of_rows"),
+    ("tree/days.py", "of_today"),
     ("tree/size.py", "too_large"),
     ("tree/user_functions.py", "_obstacle"),
 }

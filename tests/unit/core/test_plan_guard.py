@@ -128,33 +128,6 @@ def test_the_query_is_regenerated_from_its_tree_with_the_placeholders() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("cast", "is_of_today"),
-    [
-        ("cast(ordered_at#13 as timestamp)", False),
-        ("cast(order_id#13L as timestamp)", False),
-        ("cast(region#13 as timestamp)", True),
-        ("cast(substr(region#13, 1, 5) as timestamp)", True),
-        ("cast(cast(order_id#13 as string) as timestamp)", True),
-        ("cast(region#13 as date)", False),
-        ("cast(region#13 as timestamp_ntz)", False),
-        ("cast(split(region#13, ,, -1) as array<timestamp>)", True),
-        ("cast(region#13 as struct<a:int,at:timestamp>)", True),
-        ("from_json(StructField(at,TimestampType,true), region#13, Some(UTC), false).at", True),
-        ("variant_get(parse_json(region#13), $.at, TimestampType, true, Some(UTC))", True),
-        ("try_variant_get(v#13, $.at, ArrayType(TimestampType,true), false, Some(UTC))", True),
-        ("variant_get(parse_json(region#13), $.at, DateType, true, Some(UTC))", False),
-        ("from_csv(StructField(at,DateType,true), region#13, Some(UTC), false, None).at", False),
-        # Made above the relation, or the parameter of a function: called as a column is, and a text.
-        ("cast(ordered_at#99 as timestamp)", True),
-    ],
-)
-def test_no_moment_is_made_of_a_text(cast: str, is_of_today: bool) -> None:
-    columns = [column for schema in tree_cases.SOURCES.values() for column in schema.columns]
-    reason = guard.of_today(changed(("amount#13L > 1", f"{cast} > ts#1")), columns)
-    assert bool(reason) == is_of_today
-
-
 ORDERS = "Relation shop.orders[k#1L,region#2,amount#3L] parquet"
 CUSTOMERS = "Relation shop.customers[k#4L,name#5] parquet"
 
