@@ -132,6 +132,19 @@ class TestGenerations:
         world.run(pair.upstream, run=in_two_hours(world))
         assert pair.generations() == [3]
 
+    def test_a_public_table_becomes_a_view_and_a_table_again(self, world: World) -> None:
+        """The table was the storage that was read, and goes with its name."""
+        pair = Pair(world, "turned", expose="table")
+        reader = replace(pair.below, config=replace(pair.below.config, refresh_mode="auto", max_change_ratio=1.0))
+        told = {"view": "the storage that was read is gone", "table": ""}
+        for expose, why in told.items():
+            pair.config["expose"] = expose
+            pair.insert(f"('{expose}', 5, 'd')")
+            up, below = world.run(pair.asked(QUERY), reader)
+            assert up.refresh.action == "ALTER"
+            assert (below.refresh.action == "FULL", why in below.refresh.reason) == (bool(why), True), below.refresh
+            right(world, pair.upstream, reader)
+
     def test_an_old_generation_that_is_gone(self, world: World) -> None:
         pair = Pair(world, "gone")
         first = world.states()[pair.upstream.pgt_id].storage
