@@ -136,12 +136,12 @@ class TestStaysRight:
             f"CREATE TABLE {t} (d DATE, at TIMESTAMP) USING delta", f"INSERT INTO {t} VALUES (current_date(), now())"
         )
         of_today = (
-            "d = 'today'", "d IN ('today', '2024-01-01')", "at > r'10:30'", "at > concat('10', ':30')",
+            "d = 'today'", "at > r'10:30'", "at > concat('10', ':30')",
             "datediff(d, 'today') < 3", "d = to_date('today')", "months_between(at, 'now') < 1",
         )  # fmt: skip
         lasting = (
             "d > '2024-01-01'", "at >= date_sub(date'2024-01-31', 30)", "at > date_trunc('month', date'2024-03-15')",
-            "d > date_add(to_date('2024-01-01'), 3)", "at > '2024-01-01 10:30:00'",
+            "d > date_add(to_date('2024-01-01'), 3)", "at > '2024-01-01 10:30:00'", "d IN ('today', '1')",  # as texts
         )  # fmt: skip
         requests = [
             world.request(f"day_{number}", f"SELECT d, at FROM {t} WHERE {condition}")
