@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterable
+from math import lcm
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +18,7 @@ import pytest
 
 ASKED = os.environ.get("TRICKLE_TURN")
 ALL = ASKED == "all"
+_NAMED = any("::" in each or each.endswith(".py") for each in sys.argv[1:])
 # Folders of whose classes one in so many has its turn. A test that is marked `in_turn(parts)` is one of its file alone.
 PARTS = {
     "tests/functional/adapter/": 3,
@@ -27,14 +30,19 @@ PARTS = {
 Case = TypeVar("Case")
 
 
-def turn(parts: int) -> int:
-    """From 0 on."""
-    return int(ASKED) % parts if ASKED and not ALL else _commit() % parts
+def turn(parts: int, others: int = 1) -> int:
+    """From 0 on; `others`: how many turns of something else go by until the next one."""
+    return (int(ASKED) if ASKED and not ALL else _commit()) // others % parts
 
 
 def mine(cases: Iterable[Case], parts: int) -> list[Case]:
     """Of what one test goes through."""
-    return list(cases) if ALL else [case for n, case in enumerate(cases) if n % parts == turn(parts)]
+    if ALL or _NAMED:
+        return list(cases)
+    mine = turn(
+        parts, lcm(*PARTS.values())
+    )  # or a class that has its turn would have the same half of its cases each time
+    return [case for number, case in enumerate(cases) if number % parts == mine]
 
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:

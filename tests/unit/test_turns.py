@@ -61,6 +61,17 @@ def test_who_asks_for_it_gets_it(
     assert len(chosen(monkeypatch, turn, *args, keyword=keyword)) == 11 + len(CLASSES)
 
 
+def test_what_a_class_goes_through_comes_in_turn_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although it is always the same turns in which the class runs."""
+    monkeypatch.setattr(turns, "_NAMED", False)
+    monkeypatch.setattr(turns, "ALL", False)
+    met = set()
+    for number in range(0, 24, 2):
+        monkeypatch.setattr(turns, "ASKED", str(number))
+        met |= set(turns.mine("abc", 2))
+    assert met == set("abc")
+
+
 def test_a_commit_has_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "ASKED", None)
     assert turns.turn(PARTS) in range(PARTS)
