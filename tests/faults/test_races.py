@@ -27,7 +27,7 @@ from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, is_conflict
 
-pytestmark = [pytest.mark.thrift, pytest.mark.in_turn(2)]
+pytestmark = [pytest.mark.thrift, pytest.mark.in_turn(3)]
 
 # How a change is brought in: what the statement begins with, and how many rows are few then.
 REPLACED, MERGED = ("INSERT INTO `{storages}`", few.MOST), ("MERGE", 0)
