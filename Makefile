@@ -33,7 +33,7 @@ GROUPS := functional/stream_table functional/engine functional/adapter faults fu
 TESTS := $(addprefix tests/,$(GROUPS))
 JOBS := 2
 
-test: $(STAMP)  ## the whole suite, all groups even where one fails
+test: $(STAMP)  ## the suite, all groups even where one fails; with TRICKLE_TURN=all also what has its turn at other commits
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(TESTS)
 
 .PHONY: $(TESTS)
@@ -41,9 +41,11 @@ $(TESTS): $(STAMP)
 	@log=$$(mktemp); start=$$(date +%s); status=0; $(BIN)/pytest -q --durations=8 $@ >$$log 2>&1 || status=$$?; \
 	echo "== $@ ($$(($$(date +%s) - start)) s)"; cat $$log; rm $$log; exit $$status
 
-soak: $(STAMP)  ## crashes, kills, random changes and racing readers, many more than `make test` has time for
-	TRICKLE_KILLS=200 TRICKLE_SOAK_STEPS=25 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 \
+soak: $(STAMP)  ## crashes, kills, random changes, histories and racing readers, many more than `make test` has time for
+	TRICKLE_KILLS=200 TRICKLE_SOAK_STEPS=25 TRICKLE_READER_STEPS=100 TRICKLE_EVERY_STATEMENT=1 TRICKLE_TURN=all \
 	  $(BIN)/pytest -q -s tests/faults
+	TRICKLE_HISTORIES=20 TRICKLE_HISTORY_COMMITS=30 TRICKLE_ORACLE_STEPS=12 TRICKLE_CHAIN_ROUNDS=20 \
+	  $(BIN)/pytest -q -s $(addprefix tests/functional/engine/test_,capture.py oracle.py chain.py)
 
 oracle: $(STAMP)  ## every query of the corpus, TPC-H's among them, against its stream table through six rounds of changes
 	TRICKLE_ORACLE_ROUNDS=6 TRICKLE_ORACLE_ONE_IN=1 $(BIN)/pytest -q -s tests/corpus

@@ -23,7 +23,17 @@ import click
 from benchmarks import report
 from benchmarks.engine import Bench
 
-SCENARIOS = ("no_change", "small_change_feed", "small_change_log", "wide_table", "writers", "memory", "planning")
+SCENARIOS = (
+    "no_change",
+    "small_change_feed",
+    "small_change_log",
+    "wide_table",
+    "writers",
+    "memory",
+    "planning",
+    "chain",
+    "downstream",
+)
 
 
 @click.command()

@@ -13,7 +13,8 @@ RESERVED_PREFIX = "__pgt_"
 LONGEST_IDENTIFIER = 255
 LONGEST_SCHEMA = 128  # in Hive's metastore; others take more
 # What a Delta column may not be called without column mapping.
-UNSTORABLE = frozenset(" ,;{}()\n\t=")
+# The backquote for a change feed: Delta writes the changes of a column by a name that it quotes wrongly.
+UNSTORABLE = frozenset(" ,;{}()\n\t=`")
 _IN_A_NAME = re.compile("[A-Za-z0-9_]")
 
 
@@ -130,6 +131,11 @@ def pgt_id(unique_id: str, public: Relation) -> int:
 
 def storage(change_schema: str, number: int, generation: int) -> Relation:
     return Relation.of(change_schema, f"st_{number}_g{generation}")
+
+
+def changes_view(change_schema: str, number: int) -> Relation:
+    """What has come and gone of a stream table, for people and others."""
+    return Relation.of(change_schema, f"changes_pgt_{number}")
 
 
 def folder(root: str, storage: Relation, creation: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import quick_spark
+import turns
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
@@ -53,3 +54,7 @@ def monkeypatch_class() -> Any:
 
 def pytest_configure() -> None:
     os.environ.update(quick_spark.SHORT_LIVED_JAVA)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    turns.deselect(config, items)

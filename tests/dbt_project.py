@@ -103,6 +103,12 @@ class Project:
             process.kill()
         return Run(process.returncode, output, time.monotonic() - began)
 
+    @property
+    def invocation(self) -> str:
+        """The last run's id."""
+        text = (self.root / "target" / "run_results.json").read_text(encoding="utf-8")
+        return str(json.loads(text)["metadata"]["invocation_id"])
+
     def results(self, folder: str = "target") -> dict[str, dict[str, Any]]:
         """The last run's results by the node's name."""
         text = (self.root / folder / "run_results.json").read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 
+import sql_functions
 import yaml
 
 from dbt_trickle.delta.aggregate.functions import rule
@@ -39,8 +40,12 @@ table as well: it is recomputed when a source has moved, with the reason in the 
 FUNCTIONS = """## Aggregates
 
 Of exact numbers these are brought forward from what is kept with each group, without reading its other rows: {kept}.
-Of all others, of sums of doubles, and of calls
-with `distinct`, the groups in which something changed are computed anew.
+
+While rows come to the sources and none go, so are these, of numbers, texts without a collation, dates, timestamps and
+booleans, above filters, projections, inner and semi joins, `union all` and generators: {growing}. Once rows went,
+and of all others, of sums of doubles, and of calls
+with `distinct`, the groups in which something changed are computed anew. Without GROUP BY that is all rows: the
+query is recomputed then.
 
 Below another operator only those can stand that give the same value of the same rows in whatever order they come: those
 above, and {same}.
@@ -55,8 +60,15 @@ with grouping sets.
 
 {scalars}.
 
-Others are a reason for recomputing: user-defined ones, those that are random or the present moment, and
-`arrays_zip`, which names its fields after columns.
+Others are a reason for recomputing: those that are random, the present moment, or of the session (who, where, which
+version), and those that only raise an error.
+
+Of your own functions those may be called that are SQL and an expression (`create function lib.f(x int) returns int
+return …`), by their schema and name: what they call must be in this list, in turn. A changed text is a reason to load
+the stream table anew ([operations.md](operations.md#functions-of-your-own)). Where a function is marked NOT
+DETERMINISTIC, or calls what is volatile, the query is volatile. Of functions in Java, Scala and Python, aggregates
+among them, Spark tells nothing that could be compared, and of temporary ones and those with a query in them not what
+they depend on: queries that call such ones are recomputed on every run. No aggregate can be written in SQL.
 """
 
 
@@ -81,7 +93,8 @@ def reason(line: Line) -> str:
     """Why it is recomputed, as the builder of trees has it."""
     sources = {f"__{name}": Schema(f"shop.{name}", columns) for name, columns in TABLES.items()}
     try:
-        build(line.sql.format(**{name: f"__{name}" for name in TABLES}), sources)
+        text = line.sql.format(**{name: f"__{name}" for name in TABLES}, lib="lib")
+        build(text, sources, sql_functions.names("lib"))
     except Unsupported as problem:
         return re.sub(r" \(line \d+, column \d+\)$", "", problem.reason)
     return ""
@@ -93,8 +106,15 @@ def page() -> str:
         rows = [f"| {each.what} | `{_plain(each.sql)}` | {each.why or 'maintained'} |" for each in lines]
         parts.append("\n".join([f"## {section}\n", "| construct | for example | |", "|---|---|---|", *rows]) + "\n")
     kept = [name for name in functions.AGGREGATES if rule(name, "bigint", "bigint") is not None]
-    same = sorted(functions.SAME_AGAIN - set(kept))
-    texts = {"kept": kept, "same": same, "by_order": sorted(functions.BY_ORDER), "scalars": sorted(functions.SCALARS)}
+    growing = [name for name in functions.AGGREGATES if name not in kept and rule(name, "int", "int", grows=True)]
+    same = sorted(functions.SAME_AGAIN - set(kept) - set(growing))
+    texts = {
+        "kept": kept,
+        "growing": growing,
+        "same": same,
+        "by_order": sorted(functions.BY_ORDER),
+        "scalars": sorted(functions.SCALARS),
+    }
     told = {name: ", ".join(f"`{each}`" for each in names) for name, names in texts.items()}
     wrapped = [fill(each, 120, break_on_hyphens=False) if not each.startswith("#") else each
                for each in FUNCTIONS.format(**told).split("\n\n")]  # fmt: skip
@@ -102,7 +122,7 @@ def page() -> str:
 
 
 def _plain(sql: str) -> str:
-    names = {name: name for name in TABLES}
+    names = {name: name for name in (*TABLES, "lib")}
     return " ".join(sql.format(**names).split()).replace("|", "\\|").replace("`", "")
 
 

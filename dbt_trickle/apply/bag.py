@@ -16,10 +16,10 @@ from dbt_trickle.apply.base import (
     told_by,
     with_ctes,
 )
-from dbt_trickle.apply.shape import Shape, with_row_id
+from dbt_trickle.apply.shape import Shape
+from dbt_trickle.apply.stored import Stored, with_row_id
 from dbt_trickle.capture.base import WEIGHT
-from dbt_trickle.delta.context import Delta
-from dbt_trickle.formats.delta import at_version
+from dbt_trickle.delta.context import WENT, Delta
 from dbt_trickle.names import Relation, literal, quote
 from dbt_trickle.tree.identity import ROW_ID
 
@@ -28,7 +28,6 @@ _W = quote(WEIGHT)
 # An array's length is an INT, and a larger number would silently become another one.
 _MOST_COPIES = 2_000_000_000
 TOO_MANY = "[TRK-312] a row is there more often than copies of it can be counted"
-WENT = "[TRK-900] a row went although all sources only grew (this is a bug in dbt-trickle; please report it)"
 
 
 def appended(shape: Shape, delta: Delta, storage: Relation) -> Applied:
@@ -47,37 +46,37 @@ def contents(shape: Shape, delta: Delta) -> Delta:
     return netted.then(named("rows"), with_row_id(shape, chosen))
 
 
-def bag(shape: Shape, rows: Delta, storage: Relation, version: int) -> Applied:
+def bag(stored: Stored, rows: Delta, storage: Relation, version: int) -> Applied:
     """The stored copies of a row that lost some all go; as many as are left come back with the new ones.
 
     Which of several like rows goes cannot be said, nor seen.
     """
-    names = (*shape.outputs, WEIGHT, ROW_ID)
-    same = all_equal(shape, shape.outputs, "t", "d")
+    names = (*stored.outputs, WEIGHT, ROW_ID)
+    same = all_equal(stored, stored.outputs, "t", "d")
     chosen = ", ".join(f"any_value(d.{quote(name)}) AS {quote(name)}" for name in names)
     lost = rows.then(
         named("lost"),
         f"SELECT {chosen}, count(t.{quote(ROW_ID)}) AS {_STORED}\n"
         f"FROM (SELECT * FROM {quote(rows.name)} WHERE {_W} < 0) AS d\n"
-        f"LEFT JOIN {at_version(storage.sql, version)} AS t\n"
+        f"LEFT JOIN {stored.rows_at(storage, version)} AS t\n"
         f"ON {' AND '.join([f't.{quote(ROW_ID)} = d.{quote(ROW_ID)}', *same])}\n"
-        f"GROUP BY {told_by(shape, (ROW_ID, *shape.outputs), 'd.')}",
+        f"GROUP BY {told_by(stored, (ROW_ID, *stored.outputs), 'd.')}",
     )
-    source = lost.then(named("copies_now"), _copies(shape, rows.name, lost.name))
-    on = [f"t.{quote(ROW_ID)} = s.{_MATCH}", *all_equal(shape, shape.outputs, "t", "s")]
+    source = lost.then(named("copies_now"), _copies(stored, rows.name, lost.name))
+    on = [f"{stored.id_of('t.')} = s.{_MATCH}", *all_equal(stored, stored.outputs, "t", "s")]
     come = f"WHEN NOT MATCHED AND s.{_KIND} = 'come'"
-    insert = f"INSERT ({quoted(shape.stored)}) VALUES ({quoted(shape.stored, 's.')})"
+    insert = f"INSERT ({quoted(stored.stored)}) VALUES ({quoted(stored.stored, 's.')})"
     sql = merge_into(storage, source, on, ["WHEN MATCHED THEN DELETE", f"{come} THEN {insert}"])
     return Applied(sql, "rows merged by what they hold", "bag")
 
 
-def _copies(shape: Shape, rows: str, lost: str) -> str:
+def _copies(stored: Stored, rows: str, lost: str) -> str:
     """A row per copy that comes, one that finds all stored copies of what lost some, and some that do nothing:
 
     of each row that lost copies, as many as bring the statement's count of source rows to
     `deleted + inserted + come back`. So its own metrics tell how many only came back (`came_back`).
     """
-    columns = quoted((*shape.outputs, ROW_ID))
+    columns = quoted((*stored.outputs, ROW_ID))
     left = f"CASE WHEN {_STORED} + {_W} < 0 THEN raise_error({literal(NOT_STORED)}) ELSE {_STORED} + {_W} END"
 
     def kind(name: str, copies: str, source: str) -> str:

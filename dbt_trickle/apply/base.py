@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbt_trickle.apply.shape import Shape, entries_of
+from dbt_trickle.apply.shape import Shape
+from dbt_trickle.apply.stored import Stored, entries_of
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.capture.types import Incomparable, comparison
 from dbt_trickle.catalog.state import Column
@@ -27,9 +28,10 @@ class Few:
 
     keep: str
     touched: str
-    sql: str  # with IDS where the ids are to be
+    sql: str  # with IDS where the ids are to be; nothing where rows cannot be found by them
     how: str
     let_go: str
+    numbers: str = ""  # asks how many rows come and go of all that is kept, where that is known before
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Applied:
     how: str
     work: str = "merge"  # append, merge, bag or replace: `Marker.work`
     few: Few | None = None  # where few rows may be changed in another way
+    kept: bool = False  # it reads what the way for few rows keeps, and knows nothing else of what changed
 
 
 def named(role: str) -> str:
@@ -101,9 +104,9 @@ def merge_into(storage: Relation, source: Delta, on: Sequence[str], clauses: Seq
     return "\n".join([f"MERGE INTO {storage.sql} AS t", using, f"ON {' AND '.join(on)}", *clauses])
 
 
-def all_equal(shape: Shape, names: Sequence[str], left: str, right: str) -> list[str]:
-    return [f"{shape.told_by(name, f'{left}.')} <=> {shape.told_by(name, f'{right}.')}" for name in names]
+def all_equal(stored: Stored, names: Sequence[str], left: str, right: str) -> list[str]:
+    return [f"{stored.told_by(name, f'{left}.')} <=> {stored.told_by(name, f'{right}.')}" for name in names]
 
 
-def told_by(shape: Shape, names: Sequence[str], of: str = "") -> str:
-    return ", ".join(shape.told_by(name, of) for name in names)
+def told_by(stored: Stored, names: Sequence[str], of: str = "") -> str:
+    return ", ".join(stored.told_by(name, of) for name in names)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dbt_trickle.apply import few, partitions, top
 from dbt_trickle.apply.bag import appended, bag, contents
 from dbt_trickle.apply.base import Applied
-from dbt_trickle.apply.groups import brought_forward, changed, computed_anew
+from dbt_trickle.apply.groups import brought_forward, changed, computed_anew, differing
 from dbt_trickle.apply.keyed import keyed
 from dbt_trickle.apply.merge import merge
 from dbt_trickle.apply.restated import restated
@@ -22,15 +22,16 @@ from dbt_trickle.tree.identity import grouped, partitioned
 def applied(shape: Shape, context: Context, storage: Relation, version: int, append_only: bool) -> Applied:
     """`version`: the storage's, that the change is worked out for; `append_only`: no source lost a row."""
     groups = grouped(shape.tree)
-    if shape.groups is not None:
+    if shape.groups is not None and shape.groups.follows(append_only):
         changes = changed(shape.groups, context)
         many = brought_forward(shape, shape.groups, changes, storage, version)
         return replace(many, few=few.groups(shape, shape.groups, changes, storage, version))
     if shape.identity.by_groups and groups is not None:
         many = computed_anew(shape, groups, context, storage)
-        if not groups.keys:
-            return many
-        rows = keyed(shape, restated(shape, groups, context, storage, version))
+        if shape.groups is not None:
+            rows = differing(shape, shape.groups, context, storage, version)
+        else:
+            rows = keyed(shape, restated(shape, groups, context, storage, version))
         by_id = few.keyed(shape, rows, storage, version)
         return replace(many, few=replace(by_id, how="few touched groups computed anew"))
     if first := top.top_of(shape.tree):

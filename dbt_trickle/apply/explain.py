@@ -32,16 +32,27 @@ from dbt_trickle.tree.printed import line
 
 @dataclass(frozen=True)
 class Line:
-    """`depth`: how far below the root."""
+    """`depth`: how far below the root; `reason`: why this strategy, where it could be another one."""
 
     depth: int
+    kind: str
     operator: str
     strategy: str
+    reason: str = ""
+
+    @property
+    def told(self) -> str:
+        return f"{self.strategy}: {self.reason}" if self.reason else self.strategy
 
 
 def lines(shape: Shape) -> tuple[Line, ...]:
     top = grouped(shape.tree) if shape.identity.by_groups else partitioned(shape.tree)
     return tuple(_lines(shape.tree, shape, top, 0))
+
+
+def key(shape: Shape) -> tuple[str, ...] | None:
+    """The columns that tell rows apart; of a bag it is all that they hold."""
+    return None if shape.identity.key is None else tuple(shape.columns[at].name for at in shape.identity.key)
 
 
 def identity(shape: Shape) -> str:
@@ -55,15 +66,25 @@ def identity(shape: Shape) -> str:
 
 
 def _lines(operator: Operator, shape: Shape, top: Aggregate | Window | None, depth: int) -> list[Line]:
-    strategy = _strategy(operator)
+    strategy, reason = _strategy(operator), ""
     if isinstance(top, Window) and operator is top:
         then = "are compared with" if same_again(top) else "replace"
         strategy = f"its touched partitions are computed anew, and {then} what is stored of them"
+        reason = "" if same_again(top) else "its values may come out otherwise a second time"
     elif operator is top:
-        strategy = "its touched groups are computed anew" if shape.groups is None else "brought forward from kept state"
-        strategy += f": {shape.why}" if shape.why else ""
+        strategy, reason = _of_groups(shape), shape.why
     below = [each for child in operator.inputs for each in _lines(child, shape, top, depth + 1)]
-    return [Line(depth, line(operator), strategy), *below]
+    return [Line(depth, type(operator).__name__, line(operator), strategy, reason), *below]
+
+
+def _of_groups(shape: Shape) -> str:
+    kept = shape.groups
+    if kept is None:
+        return "its touched groups are computed anew"
+    if not kept.growing:
+        return "brought forward from kept state"
+    otherwise = "its touched groups are computed anew" if kept.tree.keys else "it is recomputed"
+    return f"brought forward from kept state while rows come and none goes; otherwise {otherwise}"
 
 
 @singledispatch

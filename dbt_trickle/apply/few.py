@@ -14,6 +14,7 @@ from typing import Any
 from dbt_trickle.apply.bag import exploded
 from dbt_trickle.apply.base import GONE, NOT_STORED, WAS, Applied, Few, all_equal, named, quoted, told_by, with_ctes
 from dbt_trickle.apply.shape import SAME_KEY, Shape, output
+from dbt_trickle.apply.stored import Stored
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.aggregate import state
 from dbt_trickle.delta.context import Delta
@@ -47,6 +48,11 @@ def touched(rows: Sequence[Mapping[str, Any]]) -> Touched | None:
     return Touched(tuple(sorted({int(row[ROW_ID]) for row in rows})), moved)
 
 
+def moved(row: Mapping[str, Any]) -> tuple[int, int]:
+    """What the question for the numbers was answered."""
+    return int(row[CAME]), int(row[WENT])
+
+
 def replaced(few: Few, ids: Sequence[int]) -> Applied:
     return Applied(few.sql.replace(IDS, ", ".join(map(_literal, ids))), few.how, "replace")
 
@@ -74,20 +80,22 @@ def keyed(shape: Shape, source: Delta, storage: Relation, version: int) -> Few:
     return _few(source, _ID, counts, storage, rows, how)
 
 
-def bag(shape: Shape, source: Delta, storage: Relation, version: int) -> Few:
+def bag(stored: Stored, source: Delta, storage: Relation, version: int) -> Few:
     """`source`: the output's rows, one per content, with their weights and ids."""
-    columns, copies = quoted(shape.outputs), quote(named("copies"))
-    contents = ", ".join(f"any_value({quote(name)}) AS {quote(name)}" for name in shape.outputs)
-    total = f"SUM({quote(WEIGHT)})"
-    left = f"CASE WHEN {total} < 0 THEN raise_error({literal(NOT_STORED)}) ELSE {total} END"
-    stored = f"SELECT {columns}, {_ID}, CAST(1 AS BIGINT) AS {quote(WEIGHT)} FROM {_stored(storage, version)}"
-    rows = (
-        f"SELECT {quoted(shape.stored)}\nFROM (\nSELECT {contents}, {_ID}, {left} AS {copies}\nFROM (\n"
-        f"{stored}\nUNION ALL\nSELECT {columns}, {_ID}, {quote(WEIGHT)} FROM {quote(VIEW)}\n)\n"
-        f"GROUP BY {told_by(shape, shape.outputs)}, {_ID}\n)\n{exploded(copies)}"
-    )
     counts = f"greatest({quote(WEIGHT)}, 0)", f"greatest(-{quote(WEIGHT)}, 0)"
     how = "few rows replaced by what they hold"
+    if not stored.stores_ids:
+        return _few(source, _ID, counts, storage, "", how)
+    columns, copies = quoted(stored.outputs), quote(named("copies"))
+    contents = ", ".join(f"any_value({quote(name)}) AS {quote(name)}" for name in stored.outputs)
+    total = f"SUM({quote(WEIGHT)})"
+    left = f"CASE WHEN {total} < 0 THEN raise_error({literal(NOT_STORED)}) ELSE {total} END"
+    before = f"SELECT {columns}, {_ID}, CAST(1 AS BIGINT) AS {quote(WEIGHT)} FROM {_stored(storage, version)}"
+    rows = (
+        f"SELECT {quoted(stored.stored)}\nFROM (\nSELECT {contents}, {_ID}, {left} AS {copies}\nFROM (\n"
+        f"{before}\nUNION ALL\nSELECT {columns}, {_ID}, {quote(WEIGHT)} FROM {quote(VIEW)}\n)\n"
+        f"GROUP BY {told_by(stored, stored.outputs)}, {_ID}\n)\n{exploded(copies)}"
+    )
     return _few(source, _ID, counts, storage, rows, how)
 
 
@@ -106,13 +114,16 @@ def _stored(storage: Relation, version: int) -> str:
 
 
 def _few(source: Delta, row: str, counts: tuple[str, str], storage: Relation, rows: str, how: str) -> Few:
-    """`counts`: of a row of the source, how many come and how many go."""
+    """`counts`: of a row of the source, how many come and how many go; `rows`: nothing where no ids are stored."""
     came, went = counts
+    replacing = f"INSERT INTO {storage.sql} REPLACE WHERE {_ID} IN ({IDS})\n{rows}"
     return Few(
         f"CACHE LAZY TABLE {quote(VIEW)} AS\n{with_ctes(source.ctes)}\nSELECT * FROM {quote(source.name)}",
         f"SELECT {row} AS {_ID}, {came} AS {quote(CAME)}, {went} AS {quote(WENT)}\n"
         f"FROM {quote(VIEW)}\nLIMIT {MOST + 1}",
-        f"INSERT INTO {storage.sql} REPLACE WHERE {_ID} IN ({IDS})\n{rows}",
+        replacing if rows else "",
         how,
         f"DROP VIEW IF EXISTS {quote(VIEW)}",
+        f"SELECT coalesce(SUM({came}), 0) AS {quote(CAME)}, coalesce(SUM({went}), 0) AS {quote(WENT)}\n"
+        f"FROM {quote(VIEW)}",
     )

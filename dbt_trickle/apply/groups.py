@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dbt_trickle.apply.base import GONE, WAS, Applied, named
+from dbt_trickle.apply import whole
+from dbt_trickle.apply.base import GONE, WAS, Applied, named, quoted
+from dbt_trickle.apply.keyed import per_key
 from dbt_trickle.apply.merge import merge
-from dbt_trickle.apply.restated import touched
-from dbt_trickle.apply.shape import Shape, output, with_row_id
+from dbt_trickle.apply.restated import touched, touched_with_state
+from dbt_trickle.apply.shape import Shape, output
+from dbt_trickle.apply.stored import with_row_id
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.aggregate import state
 from dbt_trickle.delta.context import Context, Delta
+from dbt_trickle.delta.rule import broadcast
 from dbt_trickle.delta.touched import key_name
+from dbt_trickle.errors import TrickleBug
 from dbt_trickle.formats.delta import at_version
 from dbt_trickle.names import Relation, quote
 from dbt_trickle.tree.algebra import Aggregate
-from dbt_trickle.tree.render import state as rows_of
+from dbt_trickle.tree.identity import ROW_ID
 
 _FOUND = named("found")
 
@@ -32,21 +37,16 @@ def brought_forward(shape: Shape, groups: state.Stateful, changes: Delta, storag
 
 
 def computed_anew(shape: Shape, groups: Aggregate, context: Context, storage: Relation) -> Applied:
+    """Without keys there is one group, and that would be a full refresh (apply/unrestricted.py)."""
     if not groups.keys:
-        now = output(shape, rows_of(shape.tree.child, context.new), extra=f"true AS {quote(_FOUND)}")
-        fresh = rules.delta(groups.child, context).then(named("fresh"), now)
-        values = ", ".join(f"f.{quote(name)}" for name in shape.outputs)
-        # HAVING may hide the one row: then there is none.
-        rows = (
-            f"SELECT {values}, f.{quote(_FOUND)} IS NULL AS {quote(GONE)}, false AS {quote(WAS)}\n"
-            f"FROM (SELECT 1) AS k\nLEFT JOIN {quote(fresh.name)} AS f ON true"
-        )
-        source = fresh.then(named("rows"), with_row_id(shape, rows))
-        return Applied(merge(shape, source, storage, expected=False), "its row computed anew")
-    keys, now = touched(shape.tree.child, groups, context)
+        raise TrickleBug("one group was to be computed anew, of all rows, as a change of some")
+    kept = shape.groups
+    keys, now = touched_with_state(kept, context) if kept else touched(shape.tree.child, groups, context)
     fresh = keys.then(named("fresh"), output(shape, now, extra=f"true AS {quote(_FOUND)}"))
     values_of = dict(zip(shape.key, (f"k.{quote(key_name(i))}" for i in range(len(groups.keys))), strict=True))
-    values = ", ".join(f"{values_of.get(name, f'f.{quote(name)}')} AS {quote(name)}" for name in shape.outputs)
+    values = ", ".join(
+        f"{values_of.get(name, f'f.{quote(name)}')} AS {quote(name)}" for name in shape.stored if name != ROW_ID
+    )
     same = " AND ".join(f"f.{quote(name)} <=> {key}" for name, key in values_of.items())
     rows = (
         f"SELECT {values}, f.{quote(_FOUND)} IS NULL AS {quote(GONE)}, false AS {quote(WAS)}\n"
@@ -54,3 +54,19 @@ def computed_anew(shape: Shape, groups: Aggregate, context: Context, storage: Re
     )
     source = fresh.then(named("rows"), with_row_id(shape, rows))
     return Applied(merge(shape, source, storage, expected=False), "touched groups computed anew")
+
+
+def differing(shape: Shape, kept: state.Stateful, context: Context, storage: Relation, version: int) -> Delta:
+    """The touched groups, as they are now or gone, that are not as they are stored: also where that shows in what is
+    kept of them alone. From that the next refresh goes on.
+    """
+    keys, now = touched_with_state(kept, context)
+    names = [name for name in shape.stored if name != ROW_ID]
+    same = " AND ".join(
+        f"t.{quote(name)} <=> {quote(keys.name)}.{quote(key_name(i))}" for i, name in enumerate(shape.key)
+    )
+    hint = broadcast(quote(keys.name), context.is_small(kept.tree))
+    before = f"SELECT {hint}{quoted(names, 't.')}\nFROM {at_version(storage.sql, version)} AS t\n"
+    before += f"LEFT SEMI JOIN {quote(keys.name)} ON {same}"
+    rows = whole.differing(shape, names, f"SELECT {quoted(names)}\nFROM (\n{output(shape, now)}\n)", f"(\n{before}\n)")
+    return per_key(shape, Delta((*keys.ctes, *rows.ctes)), names)

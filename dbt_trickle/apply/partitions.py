@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dbt_trickle.apply.base import Applied, as_stored, merge_into, named, quoted
 from dbt_trickle.apply.restated import shown_keys, touched
-from dbt_trickle.apply.shape import Shape, with_row_id
+from dbt_trickle.apply.shape import Shape
+from dbt_trickle.apply.stored import with_row_id
 from dbt_trickle.delta.context import Context
 from dbt_trickle.delta.touched import key_name
 from dbt_trickle.names import Relation, quote

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dbt_trickle.catalog.state import Column
+from dbt_trickle.apply.stored import Stored, with_row_id
 from dbt_trickle.delta.aggregate.state import Stateful, loaded
-from dbt_trickle.names import literal, quote
-from dbt_trickle.tree.algebra import Project, scans
+from dbt_trickle.formats.delta import at_version
+from dbt_trickle.names import Relation, literal, quote
+from dbt_trickle.tree.algebra import Project, Scan, scans
 from dbt_trickle.tree.identity import ROW_ID, Identity, row_id
-from dbt_trickle.tree.printed import printed
+from dbt_trickle.tree.printed import line, printed
 from dbt_trickle.tree.render import state
 
 QUERY = "__pgt_query"
@@ -24,14 +25,13 @@ SAME_KEY = "[TRK-311] two rows have the same key"
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(Stored):
     """`groups`: the aggregate whose state is kept, where all its calls can be brought forward.
 
     `unseen`: so many of the columns, at the end, the query does not show.
     """
 
     tree: Project
-    columns: tuple[Column, ...]
     identity: Identity
     groups: Stateful | None
     why: str  # why no state is kept; empty where it is, or where there are no groups
@@ -48,30 +48,30 @@ class Shape:
         return ((ROW_ID, "BIGINT"), *(self.groups.hidden if self.groups is not None else ()))
 
     @property
-    def outputs(self) -> tuple[str, ...]:
-        return tuple(column.stored for column in self.columns)
-
-    @property
     def shown(self) -> tuple[str, ...]:
         return self.outputs[: len(self.columns) - self.unseen]
 
     @property
     def stored(self) -> tuple[str, ...]:
-        """All columns of the storage, in order."""
         return (*self.outputs, *(name for name, _ in self._beside))
-
-    def told_by(self, name: str, of: str = "") -> str:
-        """What two values of a stored column are compared by: of maps Spark only compares the entries."""
-        return entries_of(self._types.get(name, ""), f"{of}{quote(name)}")
 
     @cached_property
     def _types(self) -> Mapping[str, str]:
-        """Asked for each column, of which there may be hundreds."""
-        return {column.stored: column.type for column in self.columns}
+        """Of the kept state as well, which is compared with what it is now."""
+        return {**{column.stored: column.type for column in self.columns}, **dict(self._beside)}
+
+    @property
+    def stores_ids(self) -> bool:
+        return True
+
+    def id_of(self, of: str = "") -> str:
+        return f"{of}{quote(ROW_ID)}"
+
+    def rows_at(self, storage: Relation, version: int) -> str:
+        return at_version(storage.sql, version)
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The identifying columns, as stored; of a bag, all of the output's."""
         if self.identity.key is None:
             return self.outputs
         return tuple(self.columns[position].stored for position in self.identity.key)
@@ -83,19 +83,23 @@ class Shape:
         With the tree, and the types that it reads: a view below may have become another one, or a column have got
         another type that gives an output of the same one, and what was found out about the query is not true of it.
         """
-        fields = [(s.source, s.alias, f.source_name, f.type) for s in scans(self.tree) for f in s.fields]
+        fields = [(s.source, s.alias, f.source_name, f.type) for s in scans(self.tree) for f in _in_order(s).fields]
         query = replace(self.tree, items=self.tree.items[: len(self.tree.items) - self.unseen])
-        meant = hashlib.sha256(repr((printed(query), fields)).encode()).hexdigest()[:16]
+        text = printed(query)
+        for scan in scans(query):
+            text = text.replace(line(scan), line(_in_order(scan)))
+        meant = hashlib.sha256(repr((text, fields)).encode()).hexdigest()[:16]
         return json.dumps([FORMAT, self.identity.key, self.hidden, meant], separators=(",", ":"))
+
+
+def _in_order(scan: Scan) -> Scan:
+    """Which columns are read tells a query from another one, and not in which order the source has them."""
+    return replace(scan, fields=tuple(sorted(scan.fields, key=lambda field: field.source_name)))
 
 
 def same_query(mark: str, other: str) -> bool:
     """Whether what differs is only how it is stored: by another release, or another variable of the project."""
     return bool(mark and other) and json.loads(mark)[-1] == json.loads(other)[-1]
-
-
-def entries_of(kind: str, value: str) -> str:
-    return f"map_entries({value})" if kind.lower().startswith("map<") else value
 
 
 def output(shape: Shape, rows: str, *, extra: str = "") -> str:
@@ -107,11 +111,6 @@ def output(shape: Shape, rows: str, *, extra: str = "") -> str:
     kept = [quote(name) for name, _ in shape.groups.hidden] if shape.groups is not None else []
     inner = f"SELECT {', '.join([*items, *kept, *([extra] if extra else [])])}\nFROM (\n{rows}\n)"
     return with_row_id(shape, inner)
-
-
-def with_row_id(shape: Shape, rows: str) -> str:
-    identified = row_id([shape.told_by(name) for name in shape.key])
-    return f"SELECT *, {identified} AS {quote(ROW_ID)}\nFROM (\n{rows}\n)"
 
 
 def _of_one_key_each(shape: Shape, rows: str) -> str:

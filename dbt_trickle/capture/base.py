@@ -26,9 +26,10 @@ class Window:
     old: int
     new: int
     columns: tuple[tuple[str, str], ...]
+    was: Relation | None = None  # the table that the old version is of, where it is another one's
 
     def __post_init__(self) -> None:
-        if not 0 <= self.old < self.new:
+        if not 0 <= self.old < (self.new if self.was is None else self.old + 1):
             raise TrickleBug(f"no window of {self.relation}: ({self.old}, {self.new}]")
         names = [name.lower() for name, _ in self.columns]
         if len(set(names)) != len(names):
@@ -37,6 +38,10 @@ class Window:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.columns)
+
+    @property
+    def before(self) -> Relation:
+        return self.was or self.relation
 
 
 class Effect(Enum):
@@ -65,6 +70,7 @@ class CommitFacts:
     removes_files_older_than: str | None = None  # a VACUUM's: files that were out of use by then are gone
     engine: str = ""
     size: int = 0  # bytes that it wrote, as far as it says
+    others: bool = False  # a stream table's refresh, by which most of its rows have become others
 
 
 @dataclass(frozen=True)

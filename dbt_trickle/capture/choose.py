@@ -20,6 +20,8 @@ _LOGGABLE = (Effect.NOTHING, Effect.APPEND)
 # A feed's window across a rename or a replacement fails (measured). Restoring may bring back an old schema or
 # switch the feed, and of what is not known nothing is: the difference is right for both.
 _BREAKS_FEED = (Effect.REPLACE, Effect.RENAME, Effect.RESTORE, Effect.UNKNOWN)
+# A stream table, into another storage. There is no log, and no feed, from one to the other.
+_LOADED_ANEW = "it was loaded anew since"
 
 
 class Why(Enum):
@@ -47,6 +49,8 @@ def choose(mode: Mode, facts: LogFacts, why_log: str = "cdc_mode is log") -> Cho
     refused = unreadable(facts) or _not_comparable(facts) or _another_schema(facts)
     if refused is not None:
         return refused
+    if facts.window.was is not None and mode != "feed":
+        return Chosen("difference", _LOADED_ANEW)
     no_feed = without_feed(facts)
     match mode:
         case "feed":
@@ -71,10 +75,11 @@ def unreadable(facts: LogFacts) -> Refused | None:
         return Refused(Why.GONE, f"its history does not go back to version {window.old}")
     if facts.found_at != facts.known_at:
         return Refused(Why.GONE, "dropped and re-created")
-    if not facts.is_whole:
+    if window.was is None and not facts.is_whole:
         return Refused(Why.GONE, "its transaction log is not complete")
-    replaced = replaced_at(facts.commits)
-    vacuums = [c.removes_files_older_than for c in facts.commits + facts.later]
+    since = facts.commits + facts.later
+    replaced = replaced_at(since)
+    vacuums = [c.removes_files_older_than for c in since]
     if replaced is not None and any(before is not None and replaced <= before for before in vacuums):
         return Refused(Why.GONE, f"vacuumed past version {window.old}")
     return None
@@ -86,6 +91,8 @@ def without_feed(facts: LogFacts) -> str | None:
     It must have been on for the window's first commit, or that commit must be the one that switched it on. The
     history tells what was set, the properties what holds now: no setting in between, so it held all the time.
     """
+    if facts.window.was is not None:
+        return _LOADED_ANEW
     first, *others = facts.commits
     switched = next((c for c in [*others, *facts.later] if c.feed is not None), None)
     if switched is not None:
@@ -106,7 +113,7 @@ def only_appends(facts: LogFacts) -> bool:
 def needs_log(mode: Mode, facts: LogFacts) -> bool:
     """Whether the transaction log is worth reading: only then can what it says be chosen."""
     may = mode == "log" or (mode == "auto" and without_feed(facts) is not None)
-    return may and only_appends(facts)
+    return may and facts.window.was is None and only_appends(facts)
 
 
 def _from_log(facts: LogFacts, reason: str) -> Chosen:

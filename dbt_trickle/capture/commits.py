@@ -10,6 +10,7 @@ from typing import Any
 from dbt_trickle.capture.base import CommitFacts, Effect
 from dbt_trickle.capture.table import FEED_PROPERTY
 from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import Marker
 
 # CHANGE COLUMN can widen a type: no row moved, but `typeof(x)` or an overflow in the query comes out otherwise.
 _NOTHING = delta.NO_CHANGE - {"CHANGE COLUMN", "CHANGE COLUMNS"}
@@ -48,16 +49,20 @@ def commit_facts(row: Mapping[str, Any]) -> CommitFacts:
     metrics = _map(row.get("operationMetrics"))
     committed_at = delta.instant(row["timestamp"])
     effect = _effect(operation, parameters, metrics)
+    ours = Marker.from_json(row.get("userMetadata"))
+    moved = sum(ours.moved) if ours is not None and ours.moved is not None else None
     return CommitFacts(
         version=int(row["version"]),
         committed_at=committed_at,
         operation=operation,
         effect=effect,
-        rows=_rows(operation, effect, metrics),
+        # A stream table's refresh may know better than its statement: that counts rows that were only put back, too.
+        rows=_rows(operation, effect, metrics) if moved is None else moved,
         feed=_feed(operation, parameters),
         removes_files_older_than=_vacuumed(operation, parameters, metrics, committed_at),
         engine=str(row.get("engineInfo") or ""),
         size=next((int(metrics[name]) for name in _WRITTEN if name in metrics), 0),
+        others=ours is not None and ours.others,
     )
 
 

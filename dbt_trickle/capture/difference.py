@@ -12,5 +12,5 @@ from dbt_trickle.formats import delta
 class Difference:
     def changes(self, window: Window) -> str:
         new = weighted(window, delta.at_version(window.relation.sql, window.new), "1L")
-        old = weighted(window, delta.at_version(window.relation.sql, window.old), "-1L")
+        old = weighted(window, delta.at_version(window.before.sql, window.old), "-1L")
         return netted(window, f"{new}\nUNION ALL\n{old}")

@@ -85,14 +85,14 @@ class Step:
 
 def asks(mode: Mode, before: Capturing | None) -> Mode:
     """Which capture's facts are needed before a window can be read: those of the log hold the feed's."""
-    if mode == "auto" and before is not None and before.state in ("TRANSITIONING", "WAL"):
+    if mode == "auto" and before is not None and before.state in ("TRANSITIONING", "WAL") and not _unknown(before):
         return "log"
     return mode
 
 
 def reading(mode: Mode, before: Capturing | None, facts: LogFacts) -> Reading:
     state = before.state if mode == "auto" and before is not None else None
-    if before is None or state not in ("TRANSITIONING", "WAL"):
+    if before is None or state not in ("TRANSITIONING", "WAL") or _unknown(before):
         chosen = choose(mode, facts)
         return Reading(chosen, serves=_serves(facts) if isinstance(chosen, Chosen) else "")
     by_log, by_feed = choose("log", facts, "it is captured by its log"), choose("auto", facts)
@@ -113,6 +113,8 @@ def step(mode: Mode, before: Capturing | None, seen: Seen, now: str, timeout_sec
         return Step(_asked_for(mode, before, seen))
     if before is None or before.state == "NONE" or _was_explicit(before):
         return Step(_begun(seen))
+    if _unknown(before) and seen.feed is not None:
+        return Step(_begun(seen))
     if seen.feed is False:
         return Step(Capturing("WAL", FEED_OFF))
     if not seen.moved:
@@ -124,6 +126,11 @@ def step(mode: Mode, before: Capturing | None, seen: Seen, now: str, timeout_sec
             return _compared(before, seen, now, timeout_seconds)
         case _:
             return _from_log(before, seen)
+
+
+def _unknown(before: Capturing) -> bool:
+    """Nobody had looked at its feed; of a stream table it is switched on behind the first look."""
+    return before.reason == NO_FEED_KNOWN
 
 
 def _was_explicit(before: Capturing) -> bool:

@@ -10,7 +10,14 @@ from __future__ import annotations
 from dbt_trickle.catalog import tables
 from dbt_trickle.names import literal
 
-_STATES = (tables.STREAM_TABLE, tables.DEPENDENCIES, tables.INVOCATION, tables.META, tables.MAINTENANCE)
+_STATES = (
+    tables.STREAM_TABLE,
+    tables.DEPENDENCIES,
+    tables.DIAMOND,
+    tables.INVOCATION,
+    tables.META,
+    tables.MAINTENANCE,
+)
 
 
 def compact(catalog_schema: str, retention_days: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from dbt_trickle.formats.base import Frontier, SourceVersion, frontier_from, frontier_json
+from dbt_trickle.formats.base import Frontier, SourceVersion, frontier_from, frontier_json, packed, unpacked
 from dbt_trickle.names import Relation
 
 INITIALIZING, ACTIVE, SUSPENDED, ERROR = "INITIALIZING", "ACTIVE", "SUSPENDED", "ERROR"
@@ -59,6 +59,17 @@ class ForeignWrite:
 
 
 @dataclass(frozen=True)
+class Buffer:
+    """A stream table's change feed is on, and a view shows it from a version of the storage on."""
+
+    storage: str
+    generation: int  # of the stream table: with `expose: table` all have one storage, and other columns
+    since: int
+    later: int  # the version from which on it shows when it was moved
+    moved_at: str
+
+
+@dataclass(frozen=True)
 class StreamTable:
     """A row of pgt_stream_tables; the names are the catalog's columns (design, §11)."""
 
@@ -105,7 +116,9 @@ class StreamTable:
     docs: str = ""
     columns: tuple[Column, ...] = ()
     rows: int = 0
+    origins: Frontier = field(default_factory=dict)  # see Marker
     storage_version: int = -1
+    storage_at: str = ""  # when that was committed
     storage_path: str = ""
     seen_version: int = -1  # the storage's newest commit when it was last known that nobody else had written
     seen_at: str = ""
@@ -120,10 +133,16 @@ class StreamTable:
     told: Experience = Experience()  # with changes whose sources' histories tell how many rows they touched
     untold: Experience = Experience()  # and with those that they do not tell of
     retired: tuple[tuple[int, str], ...] = ()  # (generation, when its last reader may have opened it)
+    buffer: Buffer | None = None  # for as long as other stream tables read it
 
     @property
     def public(self) -> Relation:
         return Relation.of(self.pgt_schema, self.pgt_name)
+
+    @property
+    def key(self) -> str:
+        """In the frontiers of those that read it."""
+        return f"pgt_{self.pgt_id}"
 
     @property
     def storage(self) -> Relation:
@@ -134,19 +153,27 @@ class StreamTable:
     def storage_or_none(self) -> Relation | None:
         return self.storage if self.storage_relation else None
 
+    @property
+    def stored_version(self) -> int:
+        """Of the storage, with the rows of its last refresh: they may lie in files of a later commit."""
+        return max(self.storage_version, self.seen_version)
+
     def to_row(self) -> dict[str, Any]:
-        return {**asdict(self), "frontier": frontier_json(self.frontier)}
+        return {**asdict(self), "frontier": frontier_json(self.frontier), "origins": packed(self.origins)}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> StreamTable:
         known = {f.name for f in fields(cls)}
         values = {key: value for key, value in row.items() if key in known}
         values["frontier"] = frontier_from(values.get("frontier"))
+        values["origins"] = unpacked(values.get("origins"))
         values["columns"] = tuple(Column(**c) for c in values.get("columns", ()))
         values["retired"] = tuple((int(g), str(t)) for g, t in values.get("retired", ()))
         values |= {kind: Experience.from_row(values[kind]) for kind in ("told", "untold") if kind in values}
         if write := values.get("hidden_write"):
             values["hidden_write"] = ForeignWrite(**write)
+        if buffer := values.get("buffer"):
+            values["buffer"] = Buffer(**buffer)
         values["functions_used"] = tuple(values.get("functions_used") or ())
         values["unversioned"] = tuple(map(Unversioned.from_row, values.get("unversioned") or ()))
         return cls(**values)
@@ -179,6 +206,41 @@ class Dependency:
 
 
 @dataclass(frozen=True)
+class DiamondGroup:
+    """A row of diamond_groups."""
+
+    name: str
+    shared: tuple[str, ...]
+    members: tuple[str, ...]
+    converges: tuple[str, ...]
+    epochs: Mapping[str, int]  # of each member
+    points: Mapping[str, Mapping[str, SourceVersion]]  # what each has of what is shared
+
+    def to_row(self) -> dict[str, Any]:
+        return {
+            "diamond_group": self.name,
+            "shared": self.shared,
+            "members": self.members,
+            "convergence_points": self.converges,
+            "epoch": min(self.epochs.values()),
+            "newest_epoch": max(self.epochs.values()),
+            "epochs": dict(self.epochs),
+            "points": {name: packed(found) for name, found in self.points.items()},
+        }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> DiamondGroup:
+        return cls(
+            row["diamond_group"],
+            tuple(row["shared"]),
+            tuple(row["members"]),
+            tuple(row["convergence_points"]),
+            row["epochs"],
+            {name: unpacked(found) for name, found in row["points"].items()},
+        )
+
+
+@dataclass(frozen=True)
 class Refresh:
     """A row of pgt_refresh_history."""
 
@@ -201,6 +263,9 @@ class Refresh:
     error_message: str | None = None
     initiated_by: str = "DBT"
     freshness_deadline: str | None = None
+    # Its commit: what tells a version's batch.
+    storage_relation: str | None = None
+    storage_version: int | None = None
 
     def to_row(self) -> dict[str, Any]:
         return {

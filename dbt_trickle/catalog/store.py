@@ -10,7 +10,7 @@ from typing import Any
 
 from dbt_trickle.catalog import tables
 from dbt_trickle.catalog.events import Event
-from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
+from dbt_trickle.catalog.state import Dependency, DiamondGroup, Refresh, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation, literal
 
@@ -37,6 +37,7 @@ class Catalog:
     unclosed: Mapping[str, Mapping[int, Relation]] = field(default_factory=dict)
     closed: int = 0  # invocations that ended since the journal was compacted
     maintained: Mapping[str, int] = field(default_factory=dict)  # run/maintain.py
+    diamonds: Mapping[str, DiamondGroup] = field(default_factory=dict)
 
     @property
     def in_doubt(self) -> Mapping[int, Relation]:
@@ -46,8 +47,8 @@ class Catalog:
 
 def read_query(catalog_schema: str) -> str:
     """Everything a run must know, in one query: history and events are not read."""
-    wanted = (tables.STREAM_TABLE, tables.DEPENDENCIES, tables.INVOCATION, tables.META, tables.MAINTENANCE)
-    kinds = ", ".join(map(literal, wanted))
+    states = (tables.STREAM_TABLE, tables.DEPENDENCIES, tables.DIAMOND)
+    kinds = ", ".join(map(literal, (*states, tables.INVOCATION, tables.META, tables.MAINTENANCE)))
     return (
         f"SELECT kind, key, {tables.NEWEST} AS payload FROM {tables.journal(catalog_schema).sql} "
         f"WHERE kind IN ({kinds}) GROUP BY kind, key"
@@ -60,6 +61,7 @@ def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
     dependencies: dict[int, tuple[Dependency, ...]] = {}
     unclosed: dict[str, Mapping[int, Relation]] = {}
     maintained: dict[str, int] = {}
+    diamonds: dict[str, DiamondGroup] = {}
     closed = 0
     for row in rows:
         if not row["payload"]:
@@ -78,6 +80,8 @@ def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
             stream_tables[table.pgt_id] = table
         elif row["kind"] == tables.DEPENDENCIES:
             dependencies[int(row["key"])] = tuple(map(Dependency.from_row, payload["rows"]))
+        elif row["kind"] == tables.DIAMOND:
+            diamonds[row["key"]] = DiamondGroup.from_row(payload)
     if version > tables.SCHEMA_VERSION:
         raise WarehouseError(
             "TRK-302",
@@ -85,7 +89,7 @@ def parse(rows: Iterable[Mapping[str, Any]]) -> Catalog:
             f"this one knows {tables.SCHEMA_VERSION})",
             remedy="Upgrade dbt-trickle here, or use another `trickle_catalog_schema`.",
         )
-    return Catalog(version, stream_tables, dependencies, unclosed, closed, maintained)
+    return Catalog(version, stream_tables, dependencies, unclosed, closed, maintained, diamonds)
 
 
 def append(catalog_schema: str, invocation_id: str, entries: Sequence[Entry]) -> str:
@@ -105,6 +109,11 @@ def stream_table(table: StreamTable) -> Entry:
 def dropped(number: int) -> tuple[Entry, Entry]:
     """An empty payload: gone from the views, its history stays."""
     return Entry(tables.STREAM_TABLE, str(number), ""), Entry(tables.DEPENDENCIES, str(number), "")
+
+
+def diamond(name: str, group: DiamondGroup | None) -> Entry:
+    """None: its branches meet no more."""
+    return Entry(tables.DIAMOND, name, _json(group.to_row()) if group is not None else "")
 
 
 def dependencies(number: int, rows: Sequence[Dependency]) -> Entry:

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dbt_trickle.catalog import capture_views
 from dbt_trickle.names import Relation, literal, quote
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 JOURNAL = "pgt_journal"
-STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META, MAINTENANCE = (
+STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META, MAINTENANCE, DIAMOND = (
     "stream_table",
     "dependencies",
     "history",
@@ -22,6 +22,7 @@ STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META, MAINTENANCE = (
     "invocation",
     "meta",
     "maintenance",
+    "diamond",
 )
 # How entries of one key are ordered: by when the server wrote them, and those of one append as they were made. A
 # beginning (its `seq` is below zero) comes before any end: one that the server is late with, or that was sent again
@@ -106,6 +107,17 @@ HISTORY_COLUMNS = {
     "error_message": "STRING",
     "initiated_by": "STRING",
     "freshness_deadline": "TIMESTAMP",
+    "storage_relation": "STRING",
+    "storage_version": "BIGINT",
+}
+DIAMOND_COLUMNS = {
+    "diamond_group": "STRING",
+    "shared": "ARRAY<STRING>",
+    "members": "ARRAY<STRING>",
+    "convergence_points": "ARRAY<STRING>",
+    "epoch": "BIGINT",
+    "newest_epoch": "BIGINT",
+    "epochs": "MAP<STRING, BIGINT>",
 }
 EVENT_COLUMNS = {"event": "STRING", "pgt_id": "BIGINT", "at": "TIMESTAMP", "payload": "STRING"}
 
@@ -161,6 +173,7 @@ def views(catalog_schema: str) -> dict[str, str]:
         "unix_timestamp(current_timestamp()) - unix_timestamp(data_timestamp) AS staleness_seconds "
         f"FROM {at('pgt_stream_tables')}",
         "pg_stat_stream_tables": _statistics(at("pgt_stream_tables"), at("pgt_refresh_history")),
+        "diamond_groups": _typed(_newest(source, DIAMOND), DIAMOND_COLUMNS),
         "cdc_health": capture_views.health(f"({with_retention})", at("pgt_stream_tables")),
     }
 

@@ -12,6 +12,10 @@ from dbt_trickle.cli.main import Place, common
 from dbt_trickle.run import leave
 
 
+def warn(text: str) -> None:
+    click.echo(f"Warning: {text}", err=True)
+
+
 @click.command("drop")
 @click.argument("model")
 @click.option("--cascade", is_flag=True, help="Drop the stream tables that read it as well.")
@@ -25,7 +29,7 @@ def command(place: Place, model: str, cascade: bool) -> None:
     with project.connect() as session:
         number = lookup.number(session, schema, model)
         tables = store.parse(session.query(store.read_query(schema))).stream_tables
-        gone = leave.drop(session, project.settings, tables[number], list(tables.values()), cascade, reads)
+        gone = leave.drop(session, project.settings, tables[number], list(tables.values()), cascade, reads, warn)
     names, left = [str(table.public) for table in gone.tables], list(map(str, gone.left_alone))
     if place.output == "json":
         click.echo(json.dumps({"dropped": names, "left_alone": left}))

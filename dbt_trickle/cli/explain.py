@@ -10,6 +10,7 @@ import click
 
 from dbt_trickle.cli import lookup
 from dbt_trickle.cli.main import Place, common
+from dbt_trickle.formats.base import FUNCTION, VIEW
 from dbt_trickle.run.clock import now
 from dbt_trickle.run.explain import Explained, explained
 from dbt_trickle.run.invocation import Invocation
@@ -43,14 +44,16 @@ def _told(found: Explained) -> Iterator[str]:
     yield f"maintained  {found.maintained}" + (f": {found.why}" if found.why else "")
     if found.identity:
         yield f"rows by     {found.identity}"
-        yield f"hidden      {', '.join(f'{name} {kind}' for name, kind in found.hidden)}"
+        yield f"hidden      {', '.join(f'{each.name} {each.type}' for each in found.hidden)}"
+    if found.functions:
+        yield f"calls       {', '.join(found.functions)}"
     took = [("full", found.last_full_ms), ("differential", found.last_diff_ms)]
     if measured := ", ".join(f"{name} {ms} ms" for name, ms in took if ms is not None):
         yield f"last took   {measured}"
     for source in found.sources:
         versions = f"version {source.now}" if source.known in (None, source.now) else f"{source.known} → {source.now}"
-        what = versions if source.kind != "VIEW" else "a view"
+        what = {VIEW: "a view", FUNCTION: "a function"}.get(source.kind, versions)
         how = f", by {source.read}" if source.read else f", {source.capture}" if source.capture else ""
         yield f"source      {source.relation}: {what}{how}"
     for line in found.operators:
-        yield f"{'  ' * line.depth}{line.operator}  " + click.style(f"[{line.strategy}]", dim=True)
+        yield f"{'  ' * line.depth}{line.operator}  " + click.style(f"[{line.told}]", dim=True)

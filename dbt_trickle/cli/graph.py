@@ -39,7 +39,7 @@ def told(reads: graph.Reads) -> dict[str, Any]:
     return {
         "stream_tables": [{"name": name, "level": level[name], "reads": sorted(reads[name])} for name in order],
         "sources": sorted({each for inputs in reads.values() for each in inputs} - reads.keys()),
-        "diamonds": [asdict(each) for each in graph.diamonds(reads)],
+        "diamonds": [{"name": each.name, **asdict(each)} for each in graph.diamonds(reads)],
         "cycles": [list(each) for each in graph.cycles(reads)],
     }
 

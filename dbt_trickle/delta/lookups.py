@@ -39,8 +39,14 @@ def _(tree: Lookup, context: Context, name: str, order: tuple[str, ...]) -> Delt
         ]
         for value, weight in ((now, 1), (was, -1)):
             shown = f"{columns}, {value} AS {now}, CAST({weight} AS BIGINT) AS {W}"
-            terms.append(f"SELECT {shown}\nFROM {quote(both)}\nWHERE NOT ({quote(both)}.{was} <=> {quote(both)}.{now})")
+            terms.append(f"SELECT {shown}\nFROM {quote(both)}\nWHERE NOT ({_same(quote(both), was, now)})")
     return Delta((*ctes, Cte(name, "\nUNION ALL\n".join(terms))))
+
+
+def _same(both: str, was: str, now: str) -> str:
+    """0.0 and -0.0 are equal, and another text is made of each."""
+    texts = " <=> ".join(f"CAST({both}.{value} AS STRING)" for value in (was, now))
+    return f"{both}.{was} <=> {both}.{now} AND {texts}"
 
 
 def _met(tree: Lookup, changed: str, context: Context) -> str:

@@ -34,12 +34,19 @@ def touched_keys(keys: Sequence[Expr], changed: str) -> str:
 
 def of_touched(tree: Operator, keyed: Aggregate | Window, at: dict[str, str], keys: str, small: bool) -> str:
     """The rows of a tree, `keyed` or something row by row above it, in one state, from the rows of those keys."""
-    found = keys_of(keyed)
-    if not found:
+    if not keys_of(keyed):
         return state(tree, at)
-    rows = of_keys(keyed.child, found, at, keys, small)
+    rows, there = rows_of_touched(keyed, at, keys, small)
+    return state(_over(tree, keyed, rows), there)
+
+
+def rows_of_touched(
+    keyed: Aggregate | Window, at: dict[str, str], keys: str, small: bool
+) -> tuple[Scan, dict[str, str]]:
+    """What `keyed` takes together, of the touched keys only, in place of what it reads; and where that is."""
+    rows = of_keys(keyed.child, keys_of(keyed), at, keys, small)
     fields = tuple(Field(column, "", column) for column in keyed.child.columns)
-    return state(_over(tree, keyed, Scan(_ROWS, _ROWS, fields)), {_ROWS: f"(\n{rows}\n)"})
+    return Scan(_ROWS, _ROWS, fields), {_ROWS: f"(\n{rows}\n)"}
 
 
 def of_keys(operator: Operator, values: Sequence[Expr], at: dict[str, str], keys: str, small: bool) -> str:

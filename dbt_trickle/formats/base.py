@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dbt_trickle.names import Relation, key_of
+
+# What has no rows of its own: its text stands for a version.
+VIEW, FUNCTION = "VIEW", "FUNCTION"
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,7 @@ class SourceVersion:
     """One state of one source: what a frontier is made of."""
 
     key: str
-    kind: str  # TABLE, STREAM_TABLE or VIEW: `source_type` of the catalog
+    kind: str  # TABLE, STREAM_TABLE or VIEW: `source_type` of the catalog; or FUNCTION
     relation: str
     table_id: str
     version: int
@@ -24,6 +27,10 @@ class SourceVersion:
     # a VACUUM takes the older ones away. So it is read there, and compared by the commit that changed rows.
     seen_version: int = -1
     seen_at: str = ""
+
+    @property
+    def is_text(self) -> bool:
+        return self.kind in (VIEW, FUNCTION)
 
     @property
     def read_version(self) -> int:
@@ -69,6 +76,15 @@ def frontier_from(stored: Mapping[str, Mapping[str, Any]] | None) -> Frontier:
     return frontier
 
 
+def packed(origins: Mapping[str, SourceVersion]) -> dict[str, list[Any]]:
+    """There may be hundreds, and each commit has them: without what only matters where a version is read."""
+    return {key: [v.kind, v.relation, v.table_id, v.version, v.committed_at] for key, v in sorted(origins.items())}
+
+
+def unpacked(stored: Mapping[str, Sequence[Any]] | None) -> Frontier:
+    return {key: SourceVersion(key, *values) for key, values in (stored or {}).items()}
+
+
 @dataclass(frozen=True)
 class Marker:
     """What a commit of ours says of itself. The storage's history of these is the truth about its frontier."""
@@ -87,10 +103,18 @@ class Marker:
     work: str = "overwrite"  # overwrite, append, merge, bag or replace: how to read the commit's metrics
     moved: tuple[int, int] | None = None  # rows that come and go, where that was known before
     touched: int = 0  # ids of rows that may go, where they were asked for before
+    others: bool = False  # most rows are others than before: to who reads it, all of them may as well be
+    # Of the stream tables that it read: their versions, and those of all that these were computed from.
+    origins: Mapping[str, SourceVersion] = field(default_factory=dict)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether nothing of what was stored before is left."""
+        return self.work == "overwrite"
 
     def to_json(self) -> str:
         """In ASCII and without a dollar, which Spark would take for one of its variables."""
-        payload = {**asdict(self), "frontier": frontier_json(self.frontier)}
+        payload = {**asdict(self), "frontier": frontier_json(self.frontier), "origins": packed(self.origins)}
         return json.dumps({"trickle": payload}, separators=(",", ":")).replace("$", "\\u0024")
 
     @classmethod
@@ -101,7 +125,8 @@ class Marker:
         try:
             stored = json.loads(text)["trickle"]
             moved = {"moved": tuple(stored["moved"])} if stored.get("moved") else {}
-            return cls(**{**stored, "frontier": frontier_from(stored["frontier"]), **moved})
+            versions = {"frontier": frontier_from(stored["frontier"]), "origins": unpacked(stored.get("origins"))}
+            return cls(**{**stored, **versions, **moved})
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 

@@ -42,7 +42,7 @@ def at_version(relation_sql: str, version: int) -> str:
 
 def tables(frontier: Mapping[str, SourceVersion]) -> dict[str, SourceVersion]:
     """The sources that have rows of their own: a view is its text, over tables that are there as well."""
-    return {key: version for key, version in frontier.items() if version.kind != "VIEW"}
+    return {key: version for key, version in frontier.items() if not version.is_text}
 
 
 def read_at(version: SourceVersion) -> str:
@@ -135,18 +135,18 @@ def table_as(
     if properties:
         rows = ", ".join(f"{literal(k)} = {literal(v)}" for k, v in sorted(properties.items()))
         clauses.append(f"TBLPROPERTIES ({rows})")
-    return "\n".join(clauses) + "\nAS " + _named(query, columns)
+    return "\n".join(clauses) + "\nAS " + named(query, columns)
 
 
 def overwrite(relation: Relation, query: str, columns: Sequence[tuple[str, str]]) -> str:
-    return f"INSERT OVERWRITE {relation.sql}\n" + _named(query, columns)
+    return f"INSERT OVERWRITE {relation.sql}\n" + named(query, columns)
 
 
 def cluster_by(relation: Relation, columns: Sequence[str]) -> str:
     return f"ALTER TABLE {relation.sql} CLUSTER BY ({', '.join(map(quote, columns))})"
 
 
-def _named(query: str, columns: Sequence[tuple[str, str]]) -> str:
+def named(query: str, columns: Sequence[tuple[str, str]]) -> str:
     """The user's text as a subquery whose columns get the storage's names, by position.
 
     The line break keeps a comment on the query's last line from swallowing the parenthesis.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from dbt_trickle.catalog.state import StreamTable
@@ -15,6 +15,7 @@ from dbt_trickle.plan.cost import Choice
 
 SUPERSEDED = "another run has altered it since this one began, which brings no other query or layout itself"
 SUSPENDED_BY_USER = "suspended by the user"
+NOTHING_NEWER = "its branches agree on no newer state"
 KEPT_OLD_DEFINITION = "`on_configuration_change: continue` keeps the old definition"
 
 
@@ -48,6 +49,9 @@ class Facts:
     fingerprint: str
     layout: str
     frontier: Mapping[str, SourceVersion]
+    held: str = ""  # why sources are read at older states than the newest
+    apart: str = ""  # why its sources have no states that can be read together
+    suspended: tuple[str, ...] = ()  # stream tables that it reads, directly or over others, and that are not refreshed
     unversioned: tuple[str, ...] = ()  # why some source, or the query itself, has no version to compare
     public_is_ours: bool = True
     storage_touched: str = ""
@@ -75,17 +79,28 @@ def decide(facts: Facts) -> Decision:
     if suspended_by_user(state, config):
         return Decision("SKIP", SUSPENDED_BY_USER, Work.NOTHING)
     if state is None or not populated:
-        return Decision("FULL", _first_load(facts), Work.LOAD, is_first=True)
+        _require_agreement(facts)
+        return _told_held(facts, Decision("FULL", _first_load(facts), Work.LOAD, is_first=True))
     changed = _changed(facts, state)
     if changed and not facts.deploys:
         # To alter it back would undo what somebody has just deployed, at the cost of two loads.
         return Decision("SKIP", SUPERSEDED, Work.NOTHING)
-    if changed and (kept := _kept(config, changed)):
+    if changed and not facts.full_refresh and (kept := _kept(config, changed)):
         return kept
     if not changed and _suspended_by(state, "ERRORS", config):
         return Decision("SKIP", f"suspended after {state.consecutive_errors} errors", Work.NOTHING)
     if facts.not_due and not changed and not facts.full_refresh:
         return Decision("SKIP", facts.not_due, Work.NOTHING)
+    if facts.previous_storage_missing or facts.shows_another:
+        _require_agreement(facts)  # nothing is served
+    if facts.apart:
+        return Decision("SKIP", f"{facts.apart}; {NOTHING_NEWER}", Work.NOTHING)
+    return _told_held(facts, _by_its_state(facts, state, changed) or _by_its_sources(facts, state))
+
+
+def _by_its_state(facts: Facts, state: StreamTable, changed: str) -> Decision | None:
+    """All rows anew, whatever moved."""
+    config = facts.config
     if facts.previous_storage_missing:
         return Decision("REINITIALIZE", "its storage is gone", Work.LOAD)
     if facts.shows_another:
@@ -104,13 +119,41 @@ def decide(facts: Facts) -> Decision:
         return Decision("REINITIALIZE", facts.storage_touched, Work.LOAD)
     if facts.full_refresh:
         return Decision("FULL", "--full-refresh", Work.OVERWRITE)
+    return None
+
+
+def _by_its_sources(facts: Facts, state: StreamTable) -> Decision:
+    config = facts.config
     moved = moved_sources(state.frontier, facts.frontier)
     if not moved and not facts.unversioned:
-        return Decision("NO_DATA", "no source moved", Work.NOTHING)
+        if facts.held:
+            return Decision("SKIP", f"{facts.held}; {NOTHING_NEWER}", Work.NOTHING)
+        return Decision("NO_DATA", _nothing_moved(facts), Work.NOTHING)
     why = "; ".join((*moved, *facts.unversioned))
     if facts.unversioned or not config.differential:
         return instead(config, Decision("FULL", why, Work.OVERWRITE))
     return Decision("DIFFERENTIAL", why, Work.DELTA)
+
+
+def _nothing_moved(facts: Facts) -> str:
+    waits = (f"{upstream}, which it reads, is suspended" for upstream in facts.suspended)
+    return "; ".join(("no source moved", *waits))
+
+
+def _told_held(facts: Facts, decision: Decision) -> Decision:
+    if not facts.held or decision.work is Work.NOTHING:
+        return decision
+    reason = f"{decision.reason}; {facts.held}; what is read is an older state, on which its branches agree"
+    return replace(decision, reason=reason)
+
+
+def _require_agreement(facts: Facts) -> None:
+    if facts.apart:
+        raise ModelError(
+            "TRK-216",
+            f"its branches agree on no state of what they share: {facts.apart}",
+            remedy="Refresh them in one run (`dbt run --select +model`); `trickle graph` shows where they part.",
+        )
 
 
 def instead(config: StreamTableConfig, decision: Decision) -> Decision:

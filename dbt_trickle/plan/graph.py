@@ -19,6 +19,11 @@ class Diamond:
     members: tuple[str, ...]
     converges: tuple[str, ...]
 
+    @property
+    def name(self) -> str:
+        """No two meet in one."""
+        return self.converges[0]
+
 
 def components(reads: Reads) -> tuple[tuple[str, ...], ...]:
     """Tarjan's: what reads itself over others is one component. Each comes after all that it reads.

@@ -60,6 +60,7 @@ class Target:
     properties: tuple[tuple[str, str], ...] = ()
     unset: tuple[str, ...] = ()  # properties that an older view has and this one is not to have
     location: str | None = None  # of a storage that is created; none: in its schema, or where it lies
+    of_storage: tuple[tuple[str, str], ...] = ()  # properties that the storage has beside, when it is created
 
     @property
     def is_view(self) -> bool:
@@ -87,7 +88,7 @@ def load(
         target.storage,
         query,
         columns=stored,
-        properties={**dict(target.properties), **constraints(target)},
+        properties={**dict(target.properties), **dict(target.of_storage), **constraints(target)},
         partition_by=[_stored_name(target, name) for name in config.partition_by],
         cluster_by=_clusters(target, config),
         location=target.location,

@@ -36,10 +36,11 @@ class Planned:
     schedule: str | None = None
     reads: frozenset[str] = frozenset()  # unique ids of stream tables
     named: bool = False  # the user asked for this very one
+    policy: str = "fastest"  # diamond_schedule_policy
 
     @property
     def scheduled(self) -> Scheduled:
-        return Scheduled(self.pgt_id, self.unique_id, self.schedule, self.reads, self.named)
+        return Scheduled(self.pgt_id, self.unique_id, self.schedule, self.reads, self.named, self.policy)
 
     def unborn(self, now: str) -> StreamTable | None:
         """What the catalog has of one whose first load failed: a name to ask for its history by."""

@@ -17,7 +17,7 @@ from dbt_trickle.catalog.state import Dependency, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import EnvironmentProblem, WarehouseError
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.formats.base import VIEW, SourceVersion
 from dbt_trickle.names import key_of
 from dbt_trickle.run.session import Session, is_missing, passes
 
@@ -68,7 +68,7 @@ def look(session: Session, settings: ProjectSettings, catalog: store.Catalog, no
     for number, rows in catalog.dependencies.items():
         table = catalog.stream_tables.get(number)
         for row in rows if table is not None else ():
-            if table is not None and row.source_type != "VIEW":
+            if table is not None and row.source_type != VIEW:
                 by_source[key_of(row.source)].append(Consumer(table, row, _version(table, row)))
     storages = {
         table.public.key: table.storage_relation for table in catalog.stream_tables.values() if table.is_populated
@@ -126,7 +126,7 @@ def _of(here: _Look, consumers: list[Consumer]) -> SourceHealth:
         by_table[each.version.table_id if each.version is not None else ""].append(each)
     found = [_of_one_table(here, min(group, key=_has), judged=bool(captured)) for group in by_table.values()]
     names = tuple(sorted(str(each.table.public) for each in consumers))
-    worst_off = max(found, key=lambda each: (_LEVELS.index(each.level), each.lag_seconds or 0))
+    worst_off = max(found, key=lambda each: (_LEVELS.index(each.level), bool(each.problem), each.lag_seconds or 0))
     return replace(worst_off, cdc_mode=most.row.cdc_mode, reason=most.row.cdc_reason, consumers=names)
 
 
@@ -142,8 +142,7 @@ def _of_one_table(here: _Look, slowest: Consumer, *, judged: bool) -> SourceHeal
         return found
     found = replace(found, confirmed_version=version.read_version)
     storage = here.storages.get(key_of(row.source))
-    if judged and version.kind == "STREAM_TABLE" and storage not in (None, version.table_id):
-        return replace(found, level=CRITICAL, problem="it was loaded anew")
+    anew = version.kind == "STREAM_TABLE" and storage not in (None, version.table_id)
     try:
         rows = here.session.query(delta.history(version.table, COMMITS))
         table = table_facts(here.session.query(delta.detail(version.table))[0])
@@ -156,7 +155,13 @@ def _of_one_table(here: _Look, slowest: Consumer, *, judged: bool) -> SourceHeal
         return replace(found, level=CRITICAL, problem=f"it cannot be looked at: {problem.what}")
     commits = sorted(map(commit_facts, rows), key=lambda commit: commit.version)
     found = _measured(found, version, commits, table)
-    return _judged(found, here.settings, version, commits, table, here.now) if judged else found
+    if judged:
+        found = _judged(found, here.settings, version, commits, table, here.now)
+    if not anew:
+        return found
+    # Of what it goes on from, that is all; what it goes on to has versions of its own.
+    reason = found.problem or "it was loaded anew since"
+    return replace(found, newest_version=None, lag_versions=None, lag_bytes=None, lag_seconds=None, problem=reason)
 
 
 def _measured(

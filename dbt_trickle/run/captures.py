@@ -26,7 +26,7 @@ from dbt_trickle.catalog.state import Dependency, Unversioned
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.delta.context import read_columns
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import Frontier, SourceVersion
+from dbt_trickle.formats.base import VIEW, Frontier, SourceVersion
 from dbt_trickle.names import key_of
 from dbt_trickle.run import windows
 from dbt_trickle.run.invocation import Invocation
@@ -65,7 +65,8 @@ class Captures:
         self, session: Session, new: SourceVersion, old: SourceVersion, columns: Columns
     ) -> tuple[LogFacts, Chosen | Refused | None]:
         """A window's facts and what reads it; none where no row moved."""
-        window = Window(new.table, old.read_version, new.read_version, columns)
+        was = old.table if old.table != new.table else None
+        window = Window(new.table, old.read_version, new.read_version, columns, was)
         mode, capturing = self.request.capture_of(new.relation), self._capturing(new)
         facts = windows.gather(session, window, old.read_at, transition.asks(mode, capturing), self.tables.get(new.key))
         if facts.commits and facts.is_whole and facts.found_at == old.read_at and nothing_changed(facts.commits):
@@ -106,7 +107,7 @@ class Captures:
             version = by_name.get(row.source)
             if version is None:
                 rows.append(row)
-            elif version.kind == "VIEW":
+            elif version.kind == VIEW:
                 rows.append(replace(row, cdc_reason=A_VIEW, confirmed_version=None))
             elif recomputed:
                 rows.append(replace(row, cdc_reason=recomputed))

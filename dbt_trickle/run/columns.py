@@ -8,9 +8,12 @@ from typing import Any
 
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.errors import ConfigError, ModelError
-from dbt_trickle.names import RESERVED_PREFIX, storage_column
+from dbt_trickle.names import RESERVED_PREFIX, quote, storage_column
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
+from dbt_trickle.tree.algebra import Operator
+from dbt_trickle.tree.render import state
+from dbt_trickle.tree.values import Expr
 
 _UNSTORABLE_TYPE = re.compile(r"^(?:void|interval\b.*|time(?:\(\d\))?)$")
 _NESTED_VOID = re.compile(r"[<:,]\s*void\b(?!\s*:)")
@@ -19,6 +22,16 @@ _NESTED_VOID = re.compile(r"[<:,]\s*void\b(?!\s*:)")
 def described(session: Session, query: str) -> tuple[tuple[str, str], ...]:
     """Names and types of a query's columns."""
     return names_and_types(session.query(f"DESCRIBE QUERY {query}"))
+
+
+def types_of(
+    session: Session, values: Sequence[Expr | None], over: Operator, at: Mapping[str, str]
+) -> list[str | None]:
+    """Over the rows of an operator; where there is no value there is no type."""
+    asked = [f"{value.sql} AS {quote(f'v{i}')}" for i, value in enumerate(values) if value is not None]
+    rows = f"SELECT {', '.join(asked)} FROM (\n{state(over, at)}\n)"
+    kinds = dict(described(session, rows)) if asked else {}
+    return [kinds.get(f"v{i}") for i in range(len(values))]
 
 
 def names_and_types(rows: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ from dbt_trickle.apply.shape import same_query
 from dbt_trickle.catalog import events
 from dbt_trickle.catalog.state import Column, Refresh, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
-from dbt_trickle.formats.base import Frontier
+from dbt_trickle.formats.base import FUNCTION, Frontier
 from dbt_trickle.plan.decide import Decision, Facts, Work, decide, instead, suspended_by_user
 from dbt_trickle.run import captures, feeds, guard, recover
 from dbt_trickle.run.columns import describe_query, described
@@ -20,9 +20,9 @@ from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Phases, Situation, meaning_of, pinned_query, with_meaning
+from dbt_trickle.run.still import stands_still
 from dbt_trickle.run.understand import Understood, understand
-from dbt_trickle.tree import advice, fingerprint
-from dbt_trickle.tree import guard as guard_of_plans
+from dbt_trickle.tree import advice, days, fingerprint
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ def _by_what_changed(
 ) -> tuple[Decision, Differential | None]:
     """What is done, and the statement where it is a differential refresh."""
     config, before = here.request.config, here.before
+    if before is not None and not here.request.full_refresh and _calls_others(before.frontier, here.pinned.frontier):
+        return _redefined(here, replace(decision, action="REINITIALIZE", work=Work.LOAD)), None
     if understood.shape is None and decision.work is Work.DELTA:
         decision = instead(config, Decision("FULL", f"{decision.reason}; {understood.reason}", Work.OVERWRITE))
     if before is not None and understood.mark != before.engine.get("mark", ""):
@@ -75,11 +77,27 @@ def _by_what_changed(
         by_mode = understood.shape is None or not was or same_query(was, understood.mark)
         return (anew if by_mode else _redefined(here, anew)), None
     if decision.work is not Work.DELTA or understood.shape is None:
-        return decision, None
+        return _unless_still(here, decision), None
     found = differential(here, understood.shape, decision.reason)
     if isinstance(found, Decision):
         return (_redefined(here, found) if found.work is Work.LOAD else instead(config, found)), None
     return replace(decision, reason=found.reason, choice=found.choice, changed=found.changed), found
+
+
+def _unless_still(here: Situation, decision: Decision) -> Decision:
+    """All rows are computed when a source moved on, and not when none of its rows did."""
+    before, pinned = here.before, here.pinned
+    if before is None or here.request.full_refresh or here.facts.unversioned or pinned.unversioned:
+        return decision
+    if not stands_still(here.session, pinned.text, before.frontier, pinned.frontier):
+        return decision
+    return Decision("NO_DATA", f"{decision.reason}, but no row of it changed", Work.NOTHING)
+
+
+def _calls_others(before: Frontier, now: Frontier) -> bool:
+    """A function has another text, which the tree does not show: what is stored was computed by the old one."""
+    found = (before.get(key) for key, version in now.items() if version.kind == FUNCTION)
+    return any(was is not None and not was.same_state(now[was.key]) for was in found)
 
 
 def _why_anew(before: StreamTable, understood: Understood) -> str:
@@ -125,8 +143,7 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
     before = _as_shown(request, session, run)
     query = sql.without_terminator(request.query)
     _require_other_sources(request, query)
-    known: Frontier = dict(before.frontier) if before is not None else {}
-    pinned = pinned_query(request, session, run, known)
+    pinned = pinned_query(request, session, run, before)
     _require_deterministic(request, pinned)
     _require_no_circle(request, run, pinned)
     phases.lap("sources")
@@ -139,6 +156,7 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
     here = _situation(request, session, run, row, before, pinned, phases)
     facts = replace(
         here.facts,
+        suspended=run.suspended_among(pinned.frontier),
         unversioned=(*map(str, pinned.unversioned), *_of_the_day(before)),
         previous_storage_missing=stored is not None and stored.missing,
         storage_touched=stored.touched if stored is not None else "",
@@ -150,7 +168,7 @@ def _look(request: Request, session: Session, run: Invocation, row: Refresh) -> 
 def _of_the_day(before: StreamTable | None) -> tuple[str, ...]:
     """Found out when it was loaded: what reads texts as moments may give another result of the same rows tomorrow."""
     reason = str(before.engine.get("reason", "")) if before is not None else ""
-    return (reason,) if guard_of_plans.hangs_on_the_day(reason) else ()
+    return (reason,) if days.hangs_on_the_day(reason) else ()
 
 
 def _as_shown(request: Request, session: Session, run: Invocation) -> StreamTable | None:
@@ -200,6 +218,8 @@ def _situation(
         fingerprint=meant,
         layout=request.layout,
         frontier=pinned.frontier,
+        held=pinned.held,
+        apart=pinned.apart,
         deploys=began is None or (began.fingerprint, began.layout) != (meant, request.layout),
         public_is_ours=request.existing is not None,
         sampled=request.sampled,
@@ -225,6 +245,12 @@ def with_columns(here: Situation) -> tuple[Situation, tuple[Column, ...]]:
         if query == pinned.text or passes(problem):
             raise
         reason = f"with pinned sources it does not compile: {problem.what}"
+    if pinned.held:
+        raise ModelError(
+            "TRK-216",
+            f"its branches agree on an older state only ({pinned.held}), and that cannot be read: {reason}",
+            remedy="Refresh them in one run (`dbt run --select +model`).",
+        )
     columns = describe_query(session, query, request)
     own = replace(pinned, text=query, unversioned=(*pinned.unversioned, Unversioned(reason)))
     return replace(here, pinned=own), columns

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dbt_trickle.apply import few
+from dbt_trickle.apply import few, unrestricted
 from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.choose import applied
 from dbt_trickle.apply.shape import Shape
@@ -64,8 +64,17 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
             read.append(found)
     if not read:
         return Decision("NO_DATA", f"{why}, but no row of it changed", Work.NOTHING)
+    config = here.request.config
     changed = {here.pinned.frontier[each.key].relation: each.facts.rows for each in read}
-    choice = _choice(here, before, read) if here.request.config.refresh_mode == "auto" else None
+    if config.refresh_mode == "auto" and (others := _of_others(read)):
+        told = f"{why}; most rows of {here.pinned.frontier[others].relation} are others than before"
+        return Decision("FULL", told, Work.OVERWRITE, changed=changed)
+    append_only = all(grew(each.facts) for each in read)
+    if obstacle := unrestricted.this_time(shape.groups, append_only):
+        return Decision("FULL", f"{why}; {obstacle}", Work.OVERWRITE, changed=changed)
+    # What was loaded anew does not tell how much changed, and that once is no measure of other times.
+    anew = any(_is_anew(here.pinned.frontier[each.key], each.facts) for each in read)
+    choice = _choice(here, before, read) if config.refresh_mode == "auto" and not anew else None
     if choice is not None:
         why = f"{why}; {choice.reason}"
         if not choice.differential:
@@ -79,17 +88,32 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
             for key, version in delta.tables(here.pinned.frontier).items()
         }
     )
-    append_only = all(commit.effect in _GROWS for each in read for commit in each.facts.commits)
-    stored = max(before.storage_version, before.seen_version)  # the rows of the former may lie in files of the latter
-    done = applied(shape, context, before.storage, stored, append_only)
+    done = applied(shape, context, before.storage, before.stored_version, append_only)
     if not _few(read):
         done = replace(done, few=None)
     captures = {each.key: f"{each.chosen.capture} ({each.chosen.reason})" for each in read}
     versions = here.pinned.frontier
     how = "; ".join(f"{versions[key].relation} by {capture}" for key, capture in captures.items())
     told = (done.few or done).how
-    told = f"{told} ({shape.why})" if shape.why else told
+    if because := shape.why or unrestricted.rows_went(shape.groups, append_only):
+        told = f"{told} ({because})"
     return Differential(done, f"{why}; {how}; {told}", choice, changed, captures)
+
+
+def grew(facts: LogFacts) -> bool:
+    """No row of it went. From one table to another there are no commits that would say so."""
+    return facts.window.was is None and all(commit.effect in _GROWS for commit in facts.commits)
+
+
+def _is_anew(source: SourceVersion, facts: LogFacts) -> bool:
+    """A stream table into another storage, or, where readers see its storage itself, in the place of the old one."""
+    replaced = any(commit.effect is Effect.REPLACE for commit in facts.commits)
+    return facts.window.was is not None or (source.kind == "STREAM_TABLE" and replaced)
+
+
+def _of_others(read: list[Read]) -> str | None:
+    """A source that says so itself: a stream table, of its full refresh."""
+    return next((each.key for each in read if any(commit.others for commit in each.facts.commits)), None)
 
 
 def _few(read: list[Read]) -> bool:
@@ -115,7 +139,8 @@ def _read(
 ) -> Read | Decision | None:
     if old is None:
         return Decision("REINITIALIZE", f"{new.relation} is read for the first time", Work.LOAD)
-    if new.version <= old.version or old.table != new.table:
+    anew = new.kind == "STREAM_TABLE" and old.table != new.table
+    if not anew and (new.version <= old.version or old.table != new.table):
         return Decision("FULL", f"{new.relation} was replaced by another table", Work.OVERWRITE)
     facts, chosen = here.captures.read(here.session, new, old, read_columns(shape.tree, key))
     if chosen is None:

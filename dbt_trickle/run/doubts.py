@@ -13,12 +13,13 @@ from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.aggregate.functions import same_again
 from dbt_trickle.delta.touched import keys_of as keys_within
 from dbt_trickle.errors import TrickleBug
-from dbt_trickle.names import quote
-from dbt_trickle.run.columns import described
+from dbt_trickle.run.columns import described, types_of
+from dbt_trickle.run.pivot_doubts import of_pivot, of_unpivot
 from dbt_trickle.run.session import Session
 from dbt_trickle.tree import algebra
 from dbt_trickle.tree.algebra import (
     Aggregate,
+    Generate,
     Lookup,
     Mark,
     Operator,
@@ -31,9 +32,10 @@ from dbt_trickle.tree.algebra import (
 )
 from dbt_trickle.tree.printed import printed
 from dbt_trickle.tree.render import state
-from dbt_trickle.tree.values import Call, Expr, Over, Predicate
+from dbt_trickle.tree.values import Call, Over, Pivoted, Predicate, Unpivoted
 
 _NUMBER = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(.*\)")
+_OF_THE_USER = re.compile(r"\w\.\w+\(")  # columns are quoted
 _TOGETHER = (Aggregate, Window, SetOperation, TopK, Lookup)
 # Of these nothing is computed that could come out otherwise.
 _PLAIN = (
@@ -44,7 +46,7 @@ _PLAIN = (
     algebra.InnerJoin,
     algebra.OuterJoin,
     algebra.UnionAll,
-    algebra.Generate,
+    Generate,
     TopK,
 )
 
@@ -56,19 +58,21 @@ def doubt(session: Session, tree: Operator, top: Operator | None, at: Mapping[st
             if "COLLATE" in field.type.upper():
                 return f"column {field.source_name} has a collation, under which different values are equal"
     for each in walk(tree):
-        if found := _of_keys(session, each, at) or ("" if each is top else _of(session, each, at)):
+        if found := _always(session, each, at) or ("" if each is top else _of(session, each, at)):
             return found
     return ""
 
 
-def types_of(
-    session: Session, values: Sequence[Expr | None], over: Operator, at: Mapping[str, str]
-) -> list[str | None]:
-    """Over the rows of an operator; where there is no value there is no type."""
-    asked = [f"{value.sql} AS {quote(f'v{i}')}" for i, value in enumerate(values) if value is not None]
-    rows = f"SELECT {', '.join(asked)} FROM (\n{state(over, at)}\n)"
-    kinds = dict(described(session, rows)) if asked else {}
-    return [kinds.get(f"v{i}") for i in range(len(values))]
+def _always(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
+    """Of what is not told a second time as well."""
+    match tree:
+        case Aggregate(pivoted=Pivoted() as how):
+            found = of_pivot(session, tree, how, at)
+        case Generate(unpivoted=Unpivoted() as how):
+            found = of_unpivot(session, tree, how, at)
+        case _:
+            found = ""
+    return found or _of_keys(session, tree, at)
 
 
 def _of(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
@@ -102,8 +106,12 @@ def _of_keys(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
 
 
 def _may_have_maps(tree: Operator) -> bool:
-    """A map is a source's, or its type or a function that makes one is named: most queries need not be asked about."""
-    return "map" in printed(tree).lower() or any("map<" in f.type.lower() for scan in scans(tree) for f in scan.fields)
+    """A map is a source's, or its type or a function that makes one is named; what the user's own functions give their
+    names do not tell. Most queries need not be asked about.
+    """
+    text = printed(tree).lower()
+    of_source = any("map<" in field.type.lower() for scan in scans(tree) for field in scan.fields)
+    return "map" in text or of_source or _OF_THE_USER.search(text) is not None
 
 
 def _told_again(session: Session, calls: Sequence[Call | Over], over: Operator, at: Mapping[str, str]) -> str:

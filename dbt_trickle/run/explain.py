@@ -34,6 +34,14 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Hidden:
+    """A column of the storage that the query does not show."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
 class Explained:
     relation: str
     action: str
@@ -41,9 +49,12 @@ class Explained:
     maintained: str  # differential, or full
     why: str  # why full
     identity: str
-    hidden: tuple[tuple[str, str], ...]
+    key: tuple[str, ...] | None  # none: its rows are told apart by all that they hold
+    hidden: tuple[Hidden, ...]
+    functions: tuple[str, ...]  # that it calls, in views and in functions of the user's as well
     operators: tuple[Line, ...]
     sources: tuple[Source, ...]
+    changed: Mapping[str, int | None]  # rows of each source that moved, where that was asked; none: it is not told
     predicted_ms: int | None  # of the next run
     last_full_ms: int | None
     last_diff_ms: int | None
@@ -69,9 +80,12 @@ def explained(request: Request, session: Session, run: Invocation) -> Explained:
         "full" if shape is None else "differential",
         why,
         explain.identity(shape) if shape is not None else "",
-        shape.hidden if shape is not None else (),
+        explain.key(shape) if shape is not None else None,
+        tuple(Hidden(*column) for column in shape.hidden) if shape is not None else (),
+        here.pinned.functions,
         explain.lines(shape) if shape is not None else (),
         _sources(here, found.statement.captures if found.statement is not None else {}, run),
+        found.decision.changed,
         predicted(state, found.decision),
         state.last_full_ms if state is not None else None,
         state.last_diff_ms if state is not None else None,
@@ -117,4 +131,8 @@ def _statements(found: Considered) -> tuple[str, ...]:
         return way.few.keep, way.few.touched, *sent, way.few.let_go
     if decision.work not in (Work.LOAD, Work.OVERWRITE):
         return ()
+    difference = planned.difference(here, found.columns, understood) if decision.work is Work.OVERWRITE else None
+    if difference is not None and difference.few is not None:
+        sent = planned.statements(planned.changes(here, decision, found.columns, understood, difference))
+        return difference.few.keep, difference.few.touched, difference.few.numbers, *sent, difference.few.let_go
     return planned.statements(planned.all_rows(here, decision, found.columns, understood))

@@ -21,6 +21,11 @@ from dbt_trickle.run.situation import Situation, pinned_query
 
 def ready(here: Situation, decision: Decision) -> Situation:
     """The situation with the allowed feeds switched on; an error where a capture cannot be what it is to be."""
+    if decision.work in (Work.DELTA, Work.OVERWRITE) and here.before is not None:
+        # Before the commit that its readers are to read.
+        read = bool(here.run.consumers(here.before))
+        before = here.buffers.kept(here.before, read, before_commit=True)
+        here = replace(here, before=before)
     if not here.request.config.differential or decision.work in (Work.NOTHING, Work.PLACEHOLDER):
         return here
     here = _switched_on(here)
@@ -37,9 +42,7 @@ def _switched_on(here: Situation) -> Situation:
         if version.kind == "TABLE"
         and request.source(version.relation).enable_change_feed
         and request.capture_of(version.relation) != "log"
-        # Of a source that stands where it stood nobody has asked: it was looked at when it moved there.
-        and key in here.pinned.tables
-        and not here.pinned.tables[key].feed
+        and _is_off(here, key, version)
     ]
     if not wanted:
         return here
@@ -49,9 +52,16 @@ def _switched_on(here: Situation) -> Situation:
         )
         run.sources.forget(version.table)
     before = dict(here.before.frontier) if here.before is not None else {}
-    pinned = pinned_query(request, here.session, run, before)
-    facts = replace(here.facts, frontier=pinned.frontier)
+    pinned = pinned_query(request, here.session, run, here.before)
+    facts = replace(here.facts, frontier=pinned.frontier, held=pinned.held, apart=pinned.apart)
     return replace(here, pinned=pinned, facts=facts, captures=captures.of(request, run, before, pinned, here.now))
+
+
+def _is_off(here: Situation, key: str, version: SourceVersion) -> bool:
+    """Of a source that stands where it stood nobody has asked: it was looked at when it moved there. But whom it stands
+    still for may be another stream table of this run."""
+    is_new = here.before is None or key not in here.before.frontier
+    return (key in here.pinned.tables or is_new) and not _facts(here, version).feed
 
 
 def _require_possible(here: Situation) -> None:
@@ -66,7 +76,9 @@ def _require_possible(here: Situation) -> None:
                 remedy="Make it a Delta table, or use `cdc_mode: auto`, which recomputes where it must.",
             )
     for version in delta.tables(here.pinned.frontier).values():
-        if request.capture_of(version.relation) == "feed" and not _facts(here, version).feed:
+        # A stream table's own feed is switched on for the first one that reads it.
+        own = version.kind == "STREAM_TABLE"
+        if request.capture_of(version.relation) == "feed" and not own and not _facts(here, version).feed:
             raise ModelError(
                 "TRK-214",
                 f"`cdc_mode: feed`, and the change feed of {version.relation} is off",

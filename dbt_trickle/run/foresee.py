@@ -7,22 +7,28 @@ when it has been done. What is told of it is what is known.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.errors import TrickleError
+from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.plan.agree import Apart, agree
 from dbt_trickle.plan.decide import Decision, predicted
 from dbt_trickle.plan.due import Scheduled
+from dbt_trickle.plan.points import Branch, Point, State, states
 from dbt_trickle.run.consider import Considered, consider, passed_over
 from dbt_trickle.run.invocation import Invocation
+from dbt_trickle.run.outcomes import SWITCHED_OFF
+from dbt_trickle.run.pins import PinnedQuery
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 
 FAILS = "ERROR"
 _STAYS = ("NO_DATA", "SKIP")
-# Its storage is another one afterwards: what reads it starts anew.
-_LOADS = ("ALTER", "REINITIALIZE")
+_ANEW = ("FULL", "ALTER", "REINITIALIZE")
+_NOT_THERE = ("TRK-202", "TRK-301")  # a source, or what Spark does not find in it
+_TO_COME = SourceVersion("", "STREAM_TABLE", "", "", 0, "when it has been refreshed")
 
 
 @dataclass(frozen=True)
@@ -35,8 +41,9 @@ class Asked:
 
     @property
     def scheduled(self) -> Scheduled:
-        request = self.request
-        return Scheduled(request.pgt_id, request.unique_id, request.config.schedule, self.reads, self.named)
+        request, config = self.request, self.request.config
+        policy = config.diamond_schedule_policy
+        return Scheduled(request.pgt_id, request.unique_id, config.schedule, self.reads, self.named, policy)
 
 
 @dataclass(frozen=True)
@@ -57,13 +64,51 @@ def foreseen(asked: Sequence[Asked], session: Session, run: Invocation) -> list[
     run.load(session)
     run.heed_schedules([each.scheduled for each in asked])
     found: dict[str, Foreseen] = {}
+    future = _Future(run)
     for each in asked:
         upstream = [found[name] for name in sorted(each.reads & found.keys())]
-        found[each.request.unique_id] = _of(each.request, upstream, session, run)
+        found[each.request.unique_id] = _of(each.request, upstream, session, future)
     return list(found.values())
 
 
-def _of(request: Request, upstream: Sequence[Foreseen], session: Session, run: Invocation) -> Foreseen:
+@dataclass
+class _Future:
+    """What those that are refreshed before will have been computed from."""
+
+    run: Invocation
+    points: dict[str, Point] = field(default_factory=dict)
+
+    def agrees(self, pinned: PinnedQuery) -> bool:
+        """Whether the newest of all that is read will be of one moment."""
+        return len(pinned.frontier) == 1 or self._point(pinned) is not None
+
+    def note(self, found: Considered, action: str) -> None:
+        state, pinned = found.here.before, found.here.pinned
+        if action == "NO_DATA" and state is not None:
+            self.run.doubt(replace(state, frontier=pinned.frontier, origins=pinned.origins))
+        elif action not in _STAYS and (point := self._point(pinned)) is not None:
+            key = f"pgt_{found.here.request.pgt_id}"
+            self.points[key] = {**point, key: _TO_COME}
+
+    def _point(self, pinned: PinnedQuery) -> Point | None:
+        branches = {key: self._last(branch) for key, branch in pinned.branches.items()}
+        newest = {**pinned.frontier, **pinned.newest}
+        read = {key: version for key, version in newest.items() if key not in branches}
+        found = agree(branches, read, {})
+        if isinstance(found, Apart) or found.clashes:
+            return None
+        return {**read, **found.origins}
+
+    def _last(self, branch: Branch) -> list[State]:
+        if branch.key in self.points:
+            return [State(branch.newest, self.points[branch.key], "")]
+        return states(branch, lambda key: self.run.state(int(key.removeprefix("pgt_"))), None)[:1]
+
+
+def _of(request: Request, upstream: Sequence[Foreseen], session: Session, future: _Future) -> Foreseen:
+    run = future.run
+    if not run.settings.enabled:
+        return Foreseen(request.name, "SKIP", SWITCHED_OFF, {}, None, ())
     if failing := [each for each in upstream if each.action == FAILS]:
         told = f"{failing[0].relation} fails before it, so that it is not run"
         return Foreseen(request.name, FAILS, told, {}, None, _names(failing))
@@ -79,18 +124,28 @@ def _of(request: Request, upstream: Sequence[Foreseen], session: Session, run: I
             return Foreseen(request.name, "FULL", "first load", {}, None, _names(moving))
         found = consider(request, session, run, row, prepare=False)
     except TrickleError as problem:
+        anew = [each for each in moving if each.action in _ANEW]
+        if anew and problem.code in _NOT_THERE:
+            # Its text may be for columns, or for a stream table, that come with them.
+            told = f"{anew[0].relation} is loaded before it; over what is there now it cannot be: {problem.what}"
+            return Foreseen(request.name, "ALTER", told.split("\n")[0], {}, None, _names(moving))
         return Foreseen(request.name, FAILS, str(problem.about(request.name)), {}, None, _names(moving))
-    return _told(request, before, _decided(found, moving), moving)
+    if not future.agrees(found.here.pinned):
+        moving = []  # what is not refreshed with them holds it back
+    decision = _decided(found, moving)
+    future.note(found, decision.action)
+    return _told(request, before, decision, moving)
 
 
 def _decided(found: Considered, moving: Sequence[Foreseen]) -> Decision:
-    decision = found.decision
-    if not moving or decision.action not in ("NO_DATA", "DIFFERENTIAL"):
+    decision, facts = found.decision, found.here.facts
+    waits = decision.action == "SKIP" and (facts.held or facts.apart)
+    if not moving or not (waits or decision.action in ("NO_DATA", "DIFFERENTIAL")):
         return decision
     told = "; ".join(f"{each.relation} is refreshed before it ({each.action})" for each in moving)
     state = found.here.before
     maintained = state is not None and bool(state.engine.get("mark"))
-    action = "DIFFERENTIAL" if maintained and not any(each.action in _LOADS for each in moving) else "FULL"
+    action = "DIFFERENTIAL" if maintained else "FULL"
     return Decision(action, told, decision.work, choice=decision.choice, changed=decision.changed)
 
 

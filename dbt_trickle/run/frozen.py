@@ -15,9 +15,10 @@ from dbt_trickle import sql
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import Commit, SourceVersion
+from dbt_trickle.formats.base import FUNCTION, VIEW, Commit, SourceVersion
 from dbt_trickle.names import Relation, key_of, quote
 from dbt_trickle.plan.steps import view_query
+from dbt_trickle.run import functions
 from dbt_trickle.run.pins import MAX_VIEW_DEPTH, qualified
 from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versioned
 from dbt_trickle.run.views import ViewText, parse_view
@@ -63,6 +64,9 @@ class Frozen:
 
     def query(self, table: StreamTable, meaning: Mapping[str, str]) -> str:
         """The stream table's own text, its names pinned to the versions of its frontier."""
+        for version in table.frontier.values():
+            if version.kind == FUNCTION:
+                self._function(version)
         then = Then({key_of(version.relation): version for version in table.frontier.values()}, table.views, meaning)
         return self._text(sql.without_terminator(table.defining_query), None, then, 0)
 
@@ -90,10 +94,8 @@ class Frozen:
                 self._commit(relation, version)
                 edits.append(sql.Edit(ref.start, ref.end, delta.at_version(relation.sql, version.read_version)))
                 continue
-            if version.kind == "VIEW":
-                pinned = self._view(relation, version, then, depth)
-            else:
-                pinned = self._stream_table(version)
+            is_view = version.kind == VIEW
+            pinned = self._view(relation, version, then, depth) if is_view else self._stream_table(version)
             alias = "" if ref.aliased else f" AS {quote(ref.parts[-1])}"
             edits.append(sql.Edit(ref.start, ref.end, pinned + alias))
         return sql.splice(text, edits)
@@ -125,6 +127,16 @@ class Frozen:
                 raise unverifiable(f"the view {relation} is gone") from problem
             raise
         return parse_view(str(next(iter(row.values()))))
+
+    def _function(self, version: SourceVersion) -> None:
+        """It cannot be pinned: what calls it calls the one of today."""
+        name = Relation.parse(version.relation.removesuffix("()"))
+        try:
+            found = functions.described(self.session, name)
+        except ModelError as problem:
+            raise unverifiable(f"the function {version.relation} is gone") from problem
+        if isinstance(found, str) or found.digest != version.table_id:
+            raise unverifiable(f"the function {version.relation} has changed since its last refresh")
 
     def _stream_table(self, version: SourceVersion) -> str:
         """The storage that was behind its name then, with the columns that it had."""

@@ -20,8 +20,6 @@ from dbt_trickle.run.session import Session, is_missing
 
 FIRST_LOOK = 10
 AT_ONCE = 100
-# Actions that replace all rows: what stood there before them is gone.
-REPLACING = ("FULL", "REINITIALIZE", "ALTER")
 Listed = Mapping[int, str]  # version → the time of its file
 
 
@@ -116,7 +114,7 @@ def foreign_write(commits: Sequence[Commit], state: StreamTable) -> Commit | Non
         if commit.version < state.storage_version:
             return None  # its own commit has been cleaned out of the log
         if commit.marker is not None and ours:
-            if commit.marker.action in REPLACING:
+            if commit.marker.replaces:
                 return None
         elif commit.operation not in delta.NO_CHANGE:
             return commit

@@ -6,20 +6,21 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.events import Event
-from dbt_trickle.catalog.state import Dependency, Refresh, StreamTable
+from dbt_trickle.catalog.state import Dependency, DiamondGroup, Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Frontier, Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.plan import edges
+from dbt_trickle.plan import edges, epochs
 from dbt_trickle.plan.due import Scheduled, not_due
 from dbt_trickle.run import deep, guard, maintain, past, recover, retry, stale
 from dbt_trickle.run.announced import Outcome, Planned
+from dbt_trickle.run.buffers import Buffers
 from dbt_trickle.run.session import Session, is_missing, meaning
 from dbt_trickle.run.sources import Sources
 
@@ -47,6 +48,7 @@ class Invocation:
     _late: list[store.Entry] = field(default_factory=list, init=False)
     _not_due: Mapping[int, str] = field(default_factory=dict, init=False)
     _dropped: list[int] = field(default_factory=list, init=False)
+    _were_read: frozenset[int] = field(default=frozenset(), init=False)
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -69,6 +71,7 @@ class Invocation:
                     raise
                 self._catalog = store.Catalog(0)
             self._states = dict(self._catalog.stream_tables)
+            self._were_read = self._read()
 
     def state(self, number: int) -> StreamTable | None:
         with self._guard:
@@ -78,6 +81,16 @@ class Invocation:
         """The stream table whose public name this is."""
         with self._guard:
             return next((t for t in self._states.values() if t.public.key == relation.key), None)
+
+    def consumers(self, table: StreamTable) -> tuple[StreamTable, ...]:
+        """Those that were computed from it. Who reads it by another catalog is not known here."""
+        with self._guard:
+            return tuple(other for other in self._states.values() if table.key in other.frontier)
+
+    def suspended_among(self, frontier: Frontier) -> tuple[str, ...]:
+        """Of the stream tables that are read, directly or over others, those that are not refreshed."""
+        with self._guard:
+            return edges.suspended(frontier, self._states.values())
 
     def way_back(self, number: int, frontier: Frontier) -> tuple[str, ...]:
         """The stream tables over which one that reads this would read itself."""
@@ -230,7 +243,9 @@ class Invocation:
             if not self.has_news:
                 return
             session = self._patient(session)
+            self._settle_buffers(session)
             entries = [entry for number in self._dropped for entry in store.dropped(number)]
+            diamonds = self._diamonds()
             for number, row in self._opened.items():
                 outcome = self._outcomes.get(number)
                 if outcome is None:
@@ -245,9 +260,11 @@ class Invocation:
                 entries.append(store.refresh(outcome.refresh))
                 entries += map(store.event, outcome.events)
                 if outcome.state is not None:
-                    entries.append(store.stream_table(self._as_shown(session, outcome, outcome.state)))
+                    shown = self._as_shown(session, outcome, outcome.state)
+                    entries.append(store.stream_table(epochs.placed(shown, diamonds)))
                 if outcome.dependencies is not None:
                     entries.append(store.dependencies(number, outcome.dependencies))
+            entries += [store.diamond(name, group) for name, group in self._moved(diamonds)]
             entries += [*map(store.event, [*self._noted, *self._told_stale(session)]), *self._late]
             if self._opened:
                 entries.append(store.closed(self.invocation_id))
@@ -265,6 +282,24 @@ class Invocation:
     def _patient(self, session: Session) -> Session:
         return session if isinstance(session, retry.Patient) else retry.Patient(session, self.invocation_id, self.wait)
 
+    def _read(self) -> frozenset[int]:
+        """The stream tables that others read."""
+        keys = {key for state in self._states.values() for key in state.frontier}
+        return frozenset(number for number, state in self._states.items() if state.key in keys)
+
+    def _settle_buffers(self, session: Session) -> None:
+        """Of stream tables that have got their first reader in this run, or lost their last one.
+
+        The state is written where this run has refreshed it; else its own next run finds it done.
+        """
+        read = self._read()
+        buffers = Buffers(session, self.settings, self.clock(), self.warn)
+        for number in sorted((read ^ self._were_read) & self._states.keys()):
+            state = self._states[number] = buffers.after_change(self._states[number], number in read)
+            outcome = self._outcomes.get(number)
+            if outcome is not None and outcome.state is not None:
+                self._outcomes[number] = replace(outcome, state=state)
+
     def _told_stale(self, session: Session) -> list[Event]:
         """Of its own selection; of others `trickle health` tells."""
         mine = (state for number in self._opened if (state := self._states.get(number)) is not None)
@@ -272,6 +307,19 @@ class Invocation:
         for event in late:
             self.tell(event)
         return late
+
+    def _diamonds(self) -> Mapping[str, DiamondGroup]:
+        """As they are now. In a run in which nothing moved they are what they were, and need not be looked for."""
+        before = self._catalog or store.Catalog(0)
+        known = before.stream_tables
+        moved = self._dropped or any(epochs.moved(known.get(n), state) for n, state in self._states.items())
+        return epochs.groups(list(self._states.values()), before.diamonds) if moved else before.diamonds
+
+    def _moved(self, diamonds: Mapping[str, DiamondGroup]) -> Iterator[tuple[str, DiamondGroup | None]]:
+        before = self._catalog.diamonds if self._catalog is not None else {}
+        for name in sorted(before.keys() | diamonds.keys()):
+            if before.get(name) != diamonds.get(name):
+                yield name, diamonds.get(name)
 
     def _ended(self) -> maintain.Ended:
         done = (outcome for outcome in self._outcomes.values() if outcome.refresh.status == "COMPLETED")

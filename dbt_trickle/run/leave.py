@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import CommandError
-from dbt_trickle.names import Relation, quote
+from dbt_trickle.names import Relation, changes_view, quote
 from dbt_trickle.plan import steps
 from dbt_trickle.run import public_name, recover, request, retire
+from dbt_trickle.run.buffers import Buffers
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.public_name import NOTHING, Held
 from dbt_trickle.run.session import Session
@@ -71,6 +72,7 @@ def serve_again(session: Session, table: StreamTable) -> None:
 
 
 def _drop_storages(session: Session, settings: ProjectSettings, table: StreamTable) -> None:
+    session.execute(f"DROP VIEW IF EXISTS {changes_view(settings.change_schema, table.pgt_id).sql}")
     for storage in recover.generations(session, settings.change_schema, table.pgt_id).values():
         retire.drop(session, storage)
 
@@ -86,11 +88,10 @@ Reads = Mapping[str, Collection[str]]  # unique ids of dbt's stream tables, and 
 
 def consumers(table: StreamTable, others: Sequence[StreamTable], reads: Reads) -> list[StreamTable]:
     """By what they were computed from; and by what dbt knows, which sees through a text that we cannot parse."""
-    key = f"pgt_{table.pgt_id}"
     return [
         other
         for other in others
-        if key in other.frontier
+        if table.key in other.frontier
         or (other.dbt_target == table.dbt_target and table.dbt_unique_id in reads.get(other.dbt_unique_id, ()))
     ]
 
@@ -102,8 +103,9 @@ def drop(
     all_tables: Sequence[StreamTable],
     cascade: bool,
     reads: Reads,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Dropped:
-    """What is committed last is the catalog."""
+    """Behind the append to the catalog nothing is left but the buffers that have lost their last reader."""
     order = _with_consumers(table, all_tables, reads)
     if len(order) > 1 and not cascade:
         names = ", ".join(str(t.public) for t in order[:-1])
@@ -119,7 +121,17 @@ def drop(
         _drop_storages(session, settings, gone)
     entries = [entry for gone in order for entry in store.dropped(gone.pgt_id)]
     session.execute(store.append(settings.catalog_schema, "trickle drop", entries))
+    buffers = Buffers(session, settings, now="", warn=warn)
+    for unread in _not_read_any_more(order, all_tables):
+        # The catalog is not told: another run may be about to, and the next one of it finds it done.
+        buffers.after_change(unread, is_read=False)
     return Dropped(tuple(order), tuple(left))
+
+
+def _not_read_any_more(gone: Sequence[StreamTable], tables: Sequence[StreamTable]) -> list[StreamTable]:
+    numbers = {table.pgt_id for table in gone}
+    left = [table for table in tables if table.pgt_id not in numbers]
+    return [each for each in left if consumers(each, gone, {}) and not consumers(each, left, {})]
 
 
 def _with_consumers(table: StreamTable, all_tables: Sequence[StreamTable], reads: Reads) -> list[StreamTable]:

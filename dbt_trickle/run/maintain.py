@@ -126,7 +126,7 @@ def _vacuum_unless_held(run: Ended, state: StreamTable, session: Session) -> Non
 
 def _is_held(session: Session, run: Ended, state: StreamTable) -> bool:
     """Whether one that reads it goes on from a state that a VACUUM may take: that is as old as the retention."""
-    standing = [table.frontier[key] for table in run.known if (key := f"pgt_{state.pgt_id}") in table.frontier]
+    standing = [table.frontier[state.key] for table in run.known if state.key in table.frontier]
     if not standing:
         return False
     properties = {str(r["key"]): str(r["value"]) for r in session.query(f"SHOW TBLPROPERTIES {state.storage.sql}")}

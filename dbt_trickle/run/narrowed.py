@@ -39,8 +39,13 @@ def narrowed(session: Session, applied: Applied) -> Iterator[Narrowed]:
     _keep(session, found)
     try:
         touched = few.touched(session.query(found.touched))
-        if touched is None:
+        if touched is None and applied.kept:
+            moved = few.moved(session.query(found.numbers)[0])
+            yield Narrowed(applied, (*sent, found.numbers), moved, too_many=True)
+        elif touched is None:
             yield Narrowed(applied, sent, too_many=True)
+        elif not found.sql:
+            yield Narrowed(applied, sent, touched.moved, is_empty=not touched.ids)
         else:
             ids = touched.ids
             yield Narrowed(few.replaced(found, ids), sent, touched.moved, len(ids), is_empty=not ids)

@@ -10,8 +10,9 @@ from dbt_trickle.errors import TrickleError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.plan import due
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUPERSEDED, SUSPENDED_BY_USER, Decision
-from dbt_trickle.run import recover, retire, retry, work
+from dbt_trickle.run import recover, retire, retry
 from dbt_trickle.run.announced import Outcome
+from dbt_trickle.run.done import measured, update_docs
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import carried_over, dependencies
 from dbt_trickle.run.request import Request
@@ -26,12 +27,13 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
     statements: tuple[str, ...] = ()
     captured: tuple[Dependency, ...] | None = None
     told: tuple[events.Event, ...] = ()
-    if before is not None and decision.action == "NO_DATA":
+    if before is not None and decision.action != "SKIP":
         # The content is right for the newest state of the sources, too: it was computed from an equal one.
         state = replace(
             before,
             **here.request.settings(),
             frontier=here.pinned.frontier,
+            origins=here.pinned.origins,
             views=here.pinned.view_texts,
             data_timestamp=here.data_timestamp,
             last_refresh_at=here.now,
@@ -43,12 +45,14 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
             suspended_by=None,
         )
         # To find that what changed concerns no row took its time, too.
-        state, statements = work.update_docs(here, work.measured(here, decision, state))
-        state = retire.sweep(here.session, state, here.run.settings.change_schema, here.now)
+        state, statements = update_docs(here, measured(here, decision, state))
+        consumers = here.run.consumers(state)
+        state = here.buffers.kept(state, bool(consumers))
+        state = retire.sweep(here.session, state, consumers, here.run.settings.change_schema, here.now)
         captured, told = here.captures.settle(here.session, here.pinned.frontier, here.pinned.unversioned)
     elif before is not None and decision.reason == SUSPENDED_BY_USER:
         state = replace(before, status=SUSPENDED, updated_at=here.now)
-    to_be_told = decision.reason.endswith((KEPT_OLD_DEFINITION, SUPERSEDED))
+    to_be_told = decision.reason.endswith((KEPT_OLD_DEFINITION, SUPERSEDED)) or bool(here.facts.apart)
     return Outcome(
         replace(
             here.row,
@@ -71,10 +75,12 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
     )
 
 
+SWITCHED_OFF = "`trickle_enabled` is false"
+
+
 def switched_off(request: Request, run: Invocation) -> Outcome:
     row = run.running(request.pgt_id)
-    reason = "`trickle_enabled` is false"
-    return Outcome(replace(row, action="SKIP", status="SKIPPED", reason=reason, end_time=run.clock()), None)
+    return Outcome(replace(row, action="SKIP", status="SKIPPED", reason=SWITCHED_OFF, end_time=run.clock()), None)
 
 
 def committed(
@@ -98,6 +104,8 @@ def committed(
         delta_rows=inserted + deleted,
         frontier_from=before.frontier if before is not None else {},
         frontier_to=marker.frontier,
+        storage_relation=state.storage_relation,
+        storage_version=commit.version,
         end_time=run.clock(),
     )
     now = dependencies(state.pgt_id, dict(marker.frontier), state.unversioned)

@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dbt_trickle.capture.table import TableFacts
-from dbt_trickle.catalog.state import Dependency, Unversioned
+from dbt_trickle.catalog.state import Dependency, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError
-from dbt_trickle.formats.base import Frontier, SourceVersion
-from dbt_trickle.names import Relation, key_of
+from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import FUNCTION, VIEW, Frontier, SourceVersion
+from dbt_trickle.names import Relation, key_of, placeholder
+from dbt_trickle.plan.points import Branch
+from dbt_trickle.plan.steps import view_query
 from dbt_trickle.run.views import ViewText
 from dbt_trickle.sql.text import Edit
 
@@ -18,6 +21,19 @@ MAX_VIEW_DEPTH = 10
 SESSION_CATALOG = "spark_catalog"
 NOT_CAPTURED = "the next refresh tells"
 Meaning = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Who pins: what a query has its meaning under, what was read before, and which states must be read, by name."""
+
+    meaning: Mapping[str, str]
+    known: Frontier
+    at: Mapping[str, Pinned] = field(default_factory=dict)
+
+    @property
+    def under(self) -> Meaning:
+        return tuple(sorted(self.meaning.items()))
 
 
 @dataclass(frozen=True)
@@ -35,6 +51,7 @@ class Pinned:
     functions: tuple[str, ...] = ()
     views: Mapping[str, ViewText] = field(default_factory=dict)  # by key: itself, and those below
     inlined: Mapping[Relation, str] = field(default_factory=dict)  # the same, with what each was replaced by
+    branches: Mapping[str, Branch] = field(default_factory=dict)  # by key, the stream tables
     # A view is what its text says under a session's settings, which a model's hooks may have changed.
     under: Meaning | None = None
 
@@ -54,6 +71,11 @@ class PinnedQuery:
     functions: tuple[str, ...] = ()  # all that it calls, in views below it as well
     views: Mapping[str, ViewText] = field(default_factory=dict)
     inlined: Mapping[Relation, str] = field(default_factory=dict)
+    branches: Mapping[str, Branch] = field(default_factory=dict)
+    origins: Frontier = field(default_factory=dict)  # see Marker
+    held: str = ""  # why older states than the newest are read
+    newest: Frontier = field(default_factory=dict)  # which these are
+    apart: str = ""  # why there are no states that can be read together
 
     @property
     def view_texts(self) -> dict[str, dict[str, Any]]:
@@ -75,9 +97,23 @@ def is_files(relation: Relation) -> bool:
     return len(relation.parts) == 2 and relation.schema.lower() != "delta" and "/" in relation.identifier
 
 
+def pinned_table(version: SourceVersion) -> Pinned:
+    """A table at a version that was not asked for here: nobody has said since when it stands there."""
+    relation = Relation.parse(version.relation)
+    text = delta.at_version(relation.sql, version.version)
+    return Pinned(text, False, placeholder(version.key), {version.key: version})
+
+
+def pinned_stream_table(upstream: StreamTable, version: SourceVersion, as_of: str | None) -> Pinned:
+    """By its storage's columns, which are those of a generation."""
+    text = f"({view_query(upstream.columns, delta.read_at(version))})"
+    template = f"({view_query(upstream.columns, placeholder(version.key))})"
+    return Pinned(text, True, template, {version.key: version}, as_of=(as_of,) if as_of else ())
+
+
 def view_version(relation: Relation, view: ViewText) -> SourceVersion:
     """A view has no versions; its text stands for one, so that a changed text is a moved source."""
-    return SourceVersion(relation.key, "VIEW", str(relation), view.digest, 0, "")
+    return SourceVersion(relation.key, VIEW, str(relation), view.digest, 0, "")
 
 
 def unversioned_source(relation: Relation, reason: str) -> Pinned:
@@ -105,11 +141,20 @@ def carried_over(now: Iterable[Dependency], known: Iterable[Dependency]) -> tupl
     )
 
 
+def no_such_storage(relation: Relation, storage: Relation) -> ModelError:
+    return ModelError(
+        "TRK-202",
+        f"{storage}, the storage of the stream table {relation} that it reads, does not exist",
+        remedy="Somebody has dropped it. Run that stream table: it is loaded anew, and this one goes on from there.",
+    )
+
+
 def dependencies(number: int, found: Frontier, unversioned: tuple[Unversioned, ...]) -> tuple[Dependency, ...]:
-    """One row per source; what is unversioned about the query itself (rand() is volatile) is none."""
+    """One row per source. Neither a function is one, nor what is unversioned about the query itself (rand())."""
     versioned = tuple(
         Dependency(number, v.relation, v.table_id, v.kind, cdc_reason=NOT_CAPTURED, confirmed_version=v.version)
         for v in found.values()
+        if v.kind != FUNCTION
     )
     others = tuple(
         Dependency(number, why.relation, "", "TABLE", cdc_reason=why.reason) for why in unversioned if why.relation

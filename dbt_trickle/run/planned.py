@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dbt_trickle import names
-from dbt_trickle.apply.base import Applied
+from dbt_trickle.apply import whole
+from dbt_trickle.apply.base import Applied, incomparable
 from dbt_trickle.apply.shape import load
+from dbt_trickle.apply.stored import Stored
 from dbt_trickle.apply.top import first_rows
+from dbt_trickle.capture.table import feed_is_on
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.formats import delta
@@ -16,6 +19,7 @@ from dbt_trickle.names import Relation
 from dbt_trickle.plan import steps
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import recover
+from dbt_trickle.run.buffers import PROPERTIES
 from dbt_trickle.run.situation import Situation, meaning_of
 from dbt_trickle.run.understand import Understood
 
@@ -35,8 +39,10 @@ class Refresh(Plan):
     marker: Marker  # what the commit among the steps says of itself
 
 
-def all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood) -> Refresh:
-    """Into a new generation, or in place of the old ones."""
+def all_rows(
+    here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood, *, others: bool = False
+) -> Refresh:
+    """Into a new generation, or in place of the old ones; `others`: it is known that of these most are others."""
     base = base_of(here)
     generation, storage = base.generation, base.storage_or_none
     before: tuple[steps.Step, ...] = ()
@@ -44,7 +50,7 @@ def all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], u
         generation, storage, before = _next_generation(here, base)
     if storage is None:
         raise TrickleBug(f"{base.public} is populated and has no storage")
-    marker = _marker(here, decision, base, generation, columns, understood)
+    marker = replace(_marker(here, decision, base, generation, columns, understood), others=others)
     target = _created(here, here.request.target(storage, columns))
     query, stored = _all_rows(here, target, understood)
     if decision.work is Work.LOAD:
@@ -52,6 +58,18 @@ def all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], u
     else:
         plan = steps.overwrite(target, query, marker, here.request.config, stored)
     return Refresh((*before, *plan), base, target, generation, marker)
+
+
+def difference(here: Situation, columns: tuple[Column, ...], understood: Understood) -> Applied | None:
+    """What a full refresh does in place of an overwrite where others read the stream table, and its rows can be told
+    apart.
+    """
+    base = base_of(here)
+    stored = understood.shape or Stored(columns)
+    if not here.run.consumers(base) or incomparable(stored.columns):
+        return None
+    query, names = _all_rows(here, here.request.target(base.storage, columns), understood)
+    return whole.difference(stored, delta.named(query, names), base.storage, base.stored_version)
 
 
 def changes(
@@ -128,6 +146,7 @@ def _marker(
         reason=decision.reason,
         fingerprint=here.facts.fingerprint,
         frontier=here.pinned.frontier,
+        origins=here.pinned.origins,
         data_timestamp=here.data_timestamp,
         run=here.run.invocation_id,
         rows_before=base.rows,
@@ -154,8 +173,11 @@ def _next_generation(here: Situation, base: StreamTable) -> tuple[int, Relation,
 
 def _created(here: Situation, target: steps.Target) -> steps.Target:
     request = here.request
+    # Its readers' next windows begin with it, so it is recorded from the beginning.
+    feed = PROPERTIES if not feed_is_on(dict(target.properties)) and here.run.consumers(base_of(here)) else {}
     return replace(
         target,
+        of_storage=tuple(sorted(feed.items())),
         location=request.location(target.storage, here.run.invocation_id),
         unset=request.unset(here.before),
     )

@@ -7,7 +7,7 @@ from itertools import chain
 
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.run.session import Session, own_settings, passes
-from dbt_trickle.tree import guard
+from dbt_trickle.tree import days, guard
 from dbt_trickle.tree.algebra import scans
 from dbt_trickle.tree.build import Built
 
@@ -23,14 +23,14 @@ def plans_differ(session: Session, text: str, built: Built, at: Mapping[str, str
             if not differs:
                 break
     read = [(field.source_name, field.type) for scan in scans(built.tree) for field in scan.fields]
-    return "; ".join(filter(None, (differs, guard.of_today(original, read))))
+    return "; ".join(filter(None, (differs, days.of_today(original, read))))
 
 
 def of_today(session: Session, text: str, schemas: Mapping[str, Iterable[tuple[str, str]]]) -> str:
     """The same of a query that was not understood: it is recomputed, and to know when, this has to be known."""
     with own_settings(session) as use:
         use(dict(guard.SETTINGS))
-        return guard.of_today(_plan(session, text), chain.from_iterable(schemas.values())) or ""
+        return days.of_today(_plan(session, text), chain.from_iterable(schemas.values())) or ""
 
 
 def _difference(session: Session, original: str, candidate: str) -> str:

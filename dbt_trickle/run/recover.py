@@ -83,12 +83,14 @@ def apply_marker(state: StreamTable, storage: Relation, commit: Commit, marker: 
         generation=marker.generation,
         fingerprint=marker.fingerprint,
         frontier=dict(marker.frontier),
+        origins=dict(marker.origins),
         data_timestamp=marker.data_timestamp,
         batch=marker.batch,
         is_populated=True,
         status=ACTIVE,
         rows=marker.rows_before + inserted - deleted,
         storage_version=commit.version,
+        storage_at=commit.committed_at,
         storage_path=state.storage_path if str(storage) == state.storage_relation else "",
         seen_version=commit.version,
         seen_at=commit.committed_at,
@@ -99,13 +101,13 @@ def apply_marker(state: StreamTable, storage: Relation, commit: Commit, marker: 
         needs_reinit=False,
         reinit_reason=None,
         suspended_by=None,
-        hidden_write=None if marker.action in guard.REPLACING else state.hidden_write,
+        hidden_write=None if marker.replaces else state.hidden_write,
     )
 
 
 def moved_rows(commit: Commit, marker: Marker) -> tuple[int, int]:
     """Rows that a commit of ours inserted and deleted, on balance."""
-    if marker.work == "overwrite":
+    if marker.replaces:
         return commit.rows_written, marker.rows_before
     if marker.moved is not None:
         return marker.moved

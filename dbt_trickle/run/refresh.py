@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from dbt_trickle.apply.top import INCOMPLETE
 from dbt_trickle.catalog import events
-from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleBug, TrickleError, WarehouseError, raised_in_sql
 from dbt_trickle.plan import cost
 from dbt_trickle.plan.decide import Decision, Work, instead
-from dbt_trickle.run import attempts, outcomes, work
+from dbt_trickle.run import attempts, bring, outcomes, planned, work
 from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.consider import consider, passed_over
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
-from dbt_trickle.run.situation import with_meaning
+from dbt_trickle.run.situation import Situation, with_meaning
+from dbt_trickle.run.understand import Understood
 
-_NOT_TOLD = "too many of the first rows went, and those behind them are not stored"
+# Of Spark's errors those that a value brings: a division by zero, a text that is no number.
+_OF_VALUES = re.compile(r"\[([A-Z_]+)[^\]]*\].*SQLSTATE: 22[0-9A-Z]{3}", re.DOTALL)
 
 
 def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
@@ -71,19 +74,45 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     if found.understood is None:
         raise TrickleBug(f"{decision.work} was decided without understanding the query")
     if found.statement is None:
-        return work.apply(here, decision, found.columns, found.understood)
+        return _all_rows(here, decision, found.columns, found.understood)
     choice = decision.choice
     if here.before is not None and choice is not None and choice.tried:
         run.doubt(cost.begun(here.before, choice))
     try:
-        outcome = work.bring_in(here, decision, found.columns, found.understood, found.statement)
+        outcome = bring.changes(here, decision, found.columns, found.understood, found.statement)
     except WarehouseError as problem:
-        if (raised_in_sql(problem.what) or problem).code != INCOMPLETE:
+        reason = only_anew(problem)
+        if not reason:
             raise
         # Only the statement knows, and it has changed nothing. What was spent on it says nothing of a full refresh.
         here.phases.spent.clear()
-        full = Decision("FULL", f"{decision.reason}; {_NOT_TOLD}", Work.OVERWRITE)
-        return work.apply(here, instead(request.config, full), found.columns, found.understood)
+        full = Decision("FULL", f"{decision.reason}; {reason}", Work.OVERWRITE)
+        return _all_rows(here, instead(request.config, full), found.columns, found.understood)
+    return outcome or _no_row_changed(here, replace(decision, action="NO_DATA"))
+
+
+def _all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood) -> Outcome:
+    """Who reads the stream table goes on from what differs, where that is not most of it."""
+    difference = planned.difference(here, columns, understood) if decision.work is Work.OVERWRITE else None
+    if difference is None:
+        return work.apply(here, decision, columns, understood)
+    brought = bring.difference(here, decision, columns, understood, difference)
+    if brought.most:
+        decision = replace(decision, reason=f"{decision.reason}; most of its rows are others than before")
+        return work.apply(here, decision, columns, understood, others=True)
+    return brought.outcome or _no_row_changed(here, decision)
+
+
+def _no_row_changed(here: Situation, decision: Decision) -> Outcome:
     reason = f"{decision.reason}; none of its rows changed"
-    nothing = Decision("NO_DATA", reason, Work.NOTHING, choice=choice)
-    return outcome or outcomes.nothing_done(here, nothing)
+    return outcomes.nothing_done(here, replace(decision, reason=reason, work=Work.NOTHING))
+
+
+def only_anew(problem: WarehouseError) -> str:
+    """Why the rows can be computed, where what changed of them cannot."""
+    if (raised_in_sql(problem.what) or problem).code == INCOMPLETE:
+        return "too many of the first rows went, and those behind them are not stored"
+    if found := _OF_VALUES.search(problem.what):
+        # What came on one side meets what went on the other. That cancels out; but it is evaluated.
+        return f"an expression fails over rows that may never have met ({found.group(1)})"
+    return ""

@@ -9,7 +9,7 @@ from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import Dependency, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import WarehouseError
-from dbt_trickle.names import Relation
+from dbt_trickle.names import Relation, changes_view
 from dbt_trickle.run import past, public_name, recover, retire
 from dbt_trickle.run.orphans import Orphan, Scope, in_use, left_over, of_removed_models
 from dbt_trickle.run.pins import carried_over, dependencies
@@ -87,6 +87,8 @@ def write(session: Session, settings: ProjectSettings, findings: Findings) -> No
 def remove(session: Session, settings: ProjectSettings, findings: Findings) -> frozenset[Orphan]:
     """What was taken away; not a public name that has become somebody else's since it was looked at."""
     gone = set()
+    for number in sorted(findings.removed):
+        session.execute(f"DROP VIEW IF EXISTS {changes_view(settings.change_schema, number).sql}")
     for orphan in findings.orphans:
         if orphan.is_public and orphan.pgt_id is not None:
             if not public_name.drop(session, orphan.relation, orphan.pgt_id, orphan.kind.lower()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
@@ -126,10 +127,18 @@ class Request:
         return self.existing
 
 
+_GRAPH = re.compile(r"^(?:\d*\+|@)?(.*?)(?:\+\d*)?$")
+
+
 def is_named(unique_id: str, selectors: Iterable[str]) -> bool:
-    """Whether a selection has the model by its name; +name and name+ are that as well."""
-    names = {unique_id, unique_id.rpartition(".")[2]}
-    return any(word.strip("+@0123456789") in names or word in names for each in selectors for word in each.split())
+    """Whether a selection has the model by its name, its package's and its own, its path of folders, or its version's;
+    `2+name` and `name+1` are that as well.
+    """
+    _, package, name, *version = unique_id.split(".")
+    names = {unique_id, name, f"{package}.{name}"} | {f"{name}{sign}{v}" for v in version for sign in "._"}
+    words = (word for each in selectors for word in re.split(r"[\s,]+", each))
+    asked = (_GRAPH.sub(r"\1", word).removeprefix("fqn:") for word in words)
+    return any(w in names or (w.startswith(f"{package}.") and w.endswith(f".{name}")) for w in asked)
 
 
 def dbt_target(name: str, schema: str) -> str:

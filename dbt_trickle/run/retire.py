@@ -16,16 +16,23 @@ GRACE = timedelta(hours=1)
 
 
 def retire(state: StreamTable, generations: Iterable[int], now: str) -> StreamTable:
-    """What was served until now, and what a dead run left, waits for its last readers."""
-    waiting = {generation for generation, _ in state.retired} | {state.generation}
-    return replace(state, retired=(*state.retired, *((g, now) for g in sorted(generations) if g not in waiting)))
+    """What was served until now, and what a dead run left, waits for its last readers. What is served does not: of two
+    runs, or of two views that a hand has put there, the older generation may be the one that readers were led back to.
+    """
+    waiting = tuple(each for each in state.retired if each[0] != state.generation)
+    known = {generation for generation, _ in waiting} | {state.generation}
+    return replace(state, retired=(*waiting, *((g, now) for g in sorted(generations) if g not in known)))
 
 
-def sweep(session: Session, state: StreamTable, change_schema: str, now: str) -> StreamTable:
-    """Drops what has waited long enough."""
-    due = [g for g, since in state.retired if _age(since, now) >= GRACE]
+def sweep(
+    session: Session, state: StreamTable, consumers: Iterable[StreamTable], change_schema: str, now: str
+) -> StreamTable:
+    """Drops what has waited long enough, and what no stream table is to go on from any more."""
+    held = {state.storage_relation, *(consumer.frontier[state.key].table_id for consumer in consumers)}
+    tables = {generation: storage(change_schema, state.pgt_id, generation) for generation, _ in state.retired}
+    due = [g for g, since in state.retired if _age(since, now) >= GRACE and str(tables[g]) not in held]
     for generation in due:
-        drop(session, storage(change_schema, state.pgt_id, generation))
+        drop(session, tables[generation])
     return replace(state, retired=tuple((g, since) for g, since in state.retired if g not in due))
 
 

@@ -8,12 +8,12 @@ from time import perf_counter
 
 from dbt_trickle import sql
 from dbt_trickle.catalog.state import Refresh, StreamTable, Unversioned
-from dbt_trickle.formats.base import Frontier
 from dbt_trickle.plan.decide import Facts
-from dbt_trickle.run import clock
+from dbt_trickle.run import clock, together
+from dbt_trickle.run.buffers import Buffers
 from dbt_trickle.run.captures import Captures
 from dbt_trickle.run.invocation import Invocation
-from dbt_trickle.run.pins import PinnedQuery
+from dbt_trickle.run.pins import Pinned, PinnedQuery, Wanted
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, meaning
 
@@ -41,14 +41,23 @@ def meaning_of(request: Request, session: Session, run: Invocation) -> Mapping[s
     return request.meaning if request.meaning is not None else run.meaning(session)
 
 
-def pinned_query(request: Request, session: Session, run: Invocation, known: Frontier) -> PinnedQuery:
+def pinned_query(request: Request, session: Session, run: Invocation, before: StreamTable | None) -> PinnedQuery:
     query = sql.without_terminator(request.query)
-    pinned = run.sources.pin_query(session, query, meaning_of(request, session, run), known)
+    if request.hooked:
+        run.sources.forget_texts()
+    wanted = Wanted(meaning_of(request, session, run), before.frontier if before is not None else {})
+
+    def pinned(at: Mapping[str, Pinned]) -> PinnedQuery:
+        return run.sources.pin_query(session, query, replace(wanted, at=at))
+
+    found = pinned({})
+    if not request.sampled:
+        found = together.agreeing(session, run.state, before, found, pinned)
     if not request.variables:
-        return pinned
+        return found
     # In the text they look like columns.
     why = Unversioned("its pre_hook sets variables, whose values no source determines")
-    return replace(pinned, unversioned=(*pinned.unversioned, why))
+    return replace(found, unversioned=(*found.unversioned, why))
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,10 @@ class Situation:
     now: str  # when the sources were pinned
     phases: Phases
     captures: Captures
+
+    @property
+    def buffers(self) -> Buffers:
+        return Buffers(self.session, self.run.settings, self.now, self.run.warn)
 
     @property
     def data_timestamp(self) -> str:

@@ -18,14 +18,18 @@ from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier, SourceVersion
 from dbt_trickle.names import Relation, placeholder, quote
-from dbt_trickle.plan.steps import view_query
+from dbt_trickle.plan.points import Branch
+from dbt_trickle.run.functions import WITHOUT_SCHEMA, Functions
 from dbt_trickle.run.pins import (
     MAX_VIEW_DEPTH,
     Meaning,
     Pinned,
     PinnedQuery,
+    Wanted,
     is_files,
     no_such_source,
+    no_such_storage,
+    pinned_stream_table,
     qualified,
     unversioned_source,
     view_version,
@@ -35,7 +39,8 @@ from dbt_trickle.run.views import ViewText, parse_view
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.functions import AGGREGATES, SCALARS
 
-NOT_SPARKS_OWN = "is no function of Spark's own"
+FIRST_LOOK = 10  # commits of a stream table that is read
+FURTHER = 10  # times as many, where these do not reach
 UNKNOWN_SOURCES = "its sources are unknown"
 # Of other names the warehouse is asked: there are some five hundred, and more with each release.
 SPARKS_OWN = SCALARS | AGGREGATES.keys() | sql.PURE_TABLE_FUNCTIONS | sql.VOLATILE
@@ -49,17 +54,26 @@ class Sources:
         self._clock = clock
         self._pins: dict[tuple[str, Meaning | None], Pinned] = {}
         self._system_functions: frozenset[str] | None = None
+        self._functions = Functions()
         self._sizes: dict[tuple[str, str, int], int] = {}
         self._guard = threading.RLock()
 
     def forget(self, relation: Relation) -> None:
         """A node of this run wrote it: who reads it after that must see the new state.
 
-        Views over it were resolved with the old one, so all views go, too.
+        Views over it were resolved with the old one, so all views go, too. Other stream tables stay as they were found:
+        all that this run reads of one is of one moment.
         """
         with self._guard:
-            stale = [at for at, pin in self._pins.items() if at[0] == relation.key or pin.needs_alias]
+            stale = [at for at, pin in self._pins.items() if at[0] == relation.key or pin.under is not None]
             for at in stale:
+                del self._pins[at]
+
+    def forget_texts(self) -> None:
+        """Statements of the user's ran: whatever is a text, a view or a function, may be another one."""
+        with self._guard:
+            self._functions.forget()
+            for at in [at for at, pin in self._pins.items() if pin.under is not None]:
                 del self._pins[at]
 
     def size(self, session: Session, version: SourceVersion) -> int:
@@ -71,18 +85,10 @@ class Sources:
                 self._sizes[asked] = int(row["size"])
             return self._sizes[asked]
 
-    def pin_query(self, session: Session, text: str, meaning: Mapping[str, str], known: Frontier) -> PinnedQuery:
-        return self._pin_text(session, text, None, meaning, known, 0)
+    def pin_query(self, session: Session, text: str, wanted: Wanted) -> PinnedQuery:
+        return self._pin_text(session, text, None, wanted, 0)
 
-    def _pin_text(
-        self,
-        session: Session,
-        text: str,
-        schema: str | None,
-        meaning: Mapping[str, str],
-        known: Frontier,
-        depth: int,
-    ) -> PinnedQuery:
+    def _pin_text(self, session: Session, text: str, schema: str | None, wanted: Wanted, depth: int) -> PinnedQuery:
         found = sql.analyse(text)
         if isinstance(found, sql.Unparsed):
             return PinnedQuery(text, {}, (Unversioned(f"{UNKNOWN_SOURCES}: {found.reason}"),), template=text)
@@ -91,12 +97,15 @@ class Sources:
         unversioned = [Unversioned(f"{name}() reads what has no version") for name in found.table_functions]
         called = verbatim.called(text)
         functions = sorted(found.unknown_functions if called is None else called)
-        own = self._user_functions(session, functions)
-        unversioned += [Unversioned(f"{name}() {NOT_SPARKS_OWN}") for name in own]
+        own = self._functions.called(session, self._user_functions(session, functions))
+        frontier.update(own.frontier)
+        unversioned += own.unversioned
+        functions += own.below
         as_of: list[str] = []
         views: dict[str, ViewText] = {}
         inlined: dict[Relation, str] = {}
-        volatile = list(found.volatile)
+        branches: dict[str, Branch] = {}
+        volatile = [*found.volatile, *own.volatile]
         edits, places = [], []
         for ref in found.tables:
             relation = qualified(ref.parts, schema)
@@ -112,7 +121,7 @@ class Sources:
                 reason = f"{relation} is read at a version that the query chooses"
                 unversioned.append(Unversioned(reason, str(relation)))
                 continue
-            pin = self._pin(session, relation, meaning, known, depth)
+            pin = self._pin(session, relation, wanted, depth)
             frontier.update(pin.frontier)
             facts.update(pin.tables)
             unversioned += pin.unversioned
@@ -120,6 +129,7 @@ class Sources:
             functions += pin.functions
             views.update(pin.views)
             inlined.update(pin.inlined)
+            branches.update(pin.branches)
             volatile += pin.volatile
             if pin.text is not None:
                 alias = f" AS {quote(ref.parts[-1])}" if not ref.aliased else ""
@@ -141,10 +151,10 @@ class Sources:
             tuple(sorted(set(functions))),
             views,
             inlined,
+            branches,
         )
 
     def _user_functions(self, session: Session, called: Sequence[str]) -> list[str]:
-        """Functions of the user's may read tables, and be changed, without the query showing it."""
         called = [name for name in called if name not in SPARKS_OWN]
         if not called:
             return []
@@ -154,36 +164,38 @@ class Sources:
                 self._system_functions = frozenset(str(row["function"]).lower() for row in rows)
         return [name for name in called if name not in self._system_functions]
 
-    def _pin(
-        self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
-    ) -> Pinned:
-        under = tuple(sorted(meaning.items()))
+    def _pin(self, session: Session, relation: Relation, wanted: Wanted, depth: int) -> Pinned:
+        if relation.key in wanted.at:
+            return wanted.at[relation.key]
         with self._guard:
-            for at in ((relation.key, None), (relation.key, under)):
-                if at in self._pins:
+            for at in ((relation.key, None), (relation.key, wanted.under)):
+                # What is below a view may be what has to be read otherwise.
+                if at in self._pins and not (wanted.at and self._pins[at].views):
                     return self._pins[at]
-            pin = self._resolve(session, relation, meaning, known, depth)
-            self._pins[relation.key, pin.under] = pin
+            pin = self._resolve(session, relation, wanted, depth)
+            if not (wanted.at and pin.views):
+                self._pins[relation.key, pin.under] = pin
             return pin
 
-    def _resolve(
-        self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
-    ) -> Pinned:
+    def _resolve(self, session: Session, relation: Relation, wanted: Wanted, depth: int) -> Pinned:
         upstream = self._stream_table_at(relation)
         if upstream is not None:
-            return self._stream_table(session, relation, upstream)
+            try:
+                return self._stream_table(session, relation, upstream)
+            except WarehouseError as problem:
+                if is_missing(problem):
+                    raise no_such_storage(relation, upstream.storage) from problem
+                raise
         if is_files(relation):
             return unversioned_source(relation, "it is no Delta table and keeps no history")
-        before = known.get(relation.key)
+        before = wanted.known.get(relation.key)
         try:
             return self._table(session, relation, before)
         except WarehouseError as problem:
             if is_missing(problem):
                 raise no_such_source(relation) from problem
             if is_a_view(problem):
-                return replace(
-                    self._view(session, relation, meaning, known, depth), under=tuple(sorted(meaning.items()))
-                )
+                return replace(self._view(session, relation, wanted, depth), under=wanted.under)
             if is_not_versioned(problem):
                 return unversioned_source(relation, "it is no Delta table and keeps no history")
             raise
@@ -211,26 +223,13 @@ class Sources:
         """A stream table is a source of its own: the storage behind its public name."""
         if not upstream.is_populated:
             return unversioned_source(relation, "it is a stream table that was not loaded yet")
-        commits = [delta.commit_of(row) for row in session.query(delta.history(upstream.storage, 10))]
-        newest = delta.newest_change(commits)
-        version = SourceVersion(
-            f"pgt_{upstream.pgt_id}",
-            "STREAM_TABLE",
-            str(relation),
-            str(upstream.storage),
-            newest.version,
-            newest.committed_at,
-            commits[0].version,
-            commits[0].committed_at,
-        )
-        text = f"({view_query(upstream.columns, delta.read_at(version))})"
-        template = f"({view_query(upstream.columns, placeholder(version.key))})"
-        as_of = (upstream.data_timestamp,) if upstream.data_timestamp else ()
-        return Pinned(text, True, template, {version.key: version}, as_of=as_of)
+        branch = Branch(upstream, str(relation), (), 0)
+        while not branch.tells_newest:
+            branch = looked_further(session, branch)
+        version = branch.newest
+        return replace(pinned_stream_table(upstream, version, upstream.data_timestamp), branches={version.key: branch})
 
-    def _view(
-        self, session: Session, relation: Relation, meaning: Mapping[str, str], known: Frontier, depth: int
-    ) -> Pinned:
+    def _view(self, session: Session, relation: Relation, wanted: Wanted, depth: int) -> Pinned:
         if depth >= MAX_VIEW_DEPTH:
             raise ModelError(
                 "TRK-205",
@@ -239,12 +238,12 @@ class Sources:
             )
         row = session.query(f"DESCRIBE TABLE EXTENDED {relation.sql} AS JSON")[0]
         view = parse_view(next(iter(_values(row))))
-        if reason := view.unlike(meaning):
+        if reason := view.unlike(wanted.meaning):
             return unversioned_source(relation, reason)
-        inner = self._pin_text(session, view.text, view.schema, meaning, known, depth + 1)
+        inner = self._pin_text(session, view.text, view.schema, wanted, depth + 1)
         for why in inner.unversioned:
             # A function's bare name would be found elsewhere as well. So the view stays a view.
-            if UNKNOWN_SOURCES in why.reason or why.reason.endswith(NOT_SPARKS_OWN):
+            if UNKNOWN_SOURCES in why.reason or why.reason.endswith(WITHOUT_SCHEMA):
                 return unversioned_source(relation, UNKNOWN_SOURCES if UNKNOWN_SOURCES in why.reason else why.reason)
         frontier: Frontier = {
             **inner.frontier,
@@ -263,7 +262,15 @@ class Sources:
             functions=inner.functions,
             views={**inner.views, relation.key: view},
             inlined={**inner.inlined, relation: text},
+            branches=inner.branches,
         )
+
+
+def looked_further(session: Session, branch: Branch) -> Branch:
+    """Older commits of its storage."""
+    limit = branch.asked * FURTHER or FIRST_LOOK
+    commits = [delta.commit_of(row) for row in session.query(delta.history(branch.table.storage, limit))]
+    return replace(branch, commits=commits, asked=limit)
 
 
 def _values(row: Mapping[str, Any]) -> list[str]:

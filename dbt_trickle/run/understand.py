@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dbt_trickle.apply import unrestricted
 from dbt_trickle.apply.base import incomparable
 from dbt_trickle.apply.shape import FORMAT, Shape
 from dbt_trickle.capture.types import Incomparable, comparison
@@ -18,8 +19,8 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.masking import masked
 from dbt_trickle.names import placeholder
-from dbt_trickle.run.columns import described, positions
-from dbt_trickle.run.doubts import doubt, types_of
+from dbt_trickle.run.columns import described, positions, types_of
+from dbt_trickle.run.doubts import doubt
 from dbt_trickle.run.plans import of_today, plans_differ
 from dbt_trickle.run.session import Session, passes
 from dbt_trickle.run.situation import Situation
@@ -113,7 +114,10 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         typed = _typed(session, groups, at, remembered)
         result = stateful(groups, typed, fast=here.run.settings.float_aggregates == "fast")
         kept, why = (None, result) if isinstance(result, str) else (result, "")
-    shape = Shape(tree, (*columns, *keys), found, kept, why, len(keys))
+    if obstacle := unrestricted.obstacle(tree, kept, why):
+        refused = _not_understood(here, obstacle, schemas, remembered)
+        return dataclasses.replace(refused, typed=typed, leeway=known)  # its types need not be asked for again
+    shape = Shape((*columns, *keys), tree, found, kept, why, len(keys))
     if remembered.get("mark") != shape.mark:
         # What cannot be maintained is not planned again on each run, but by a release that finds out otherwise.
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)
@@ -195,7 +199,8 @@ def _built(here: Situation, schemas: Mapping[str, tuple[tuple[str, str], ...]]) 
     """A construct that is not maintained is told with its place in the text that dbt has compiled."""
     sources = {placeholder(key): Schema(key, columns) for key, columns in schemas.items()}
     try:
-        return build(here.pinned.template, sources)
+        # Of the user's own functions those are left here that may be called: others are an obstacle.
+        return build(here.pinned.template, sources, here.pinned.functions)
     except Unsupported as problem:
         if problem.at is None:
             raise

@@ -19,8 +19,17 @@ from dbt_trickle.capture.table import TableFacts, table_facts
 from dbt_trickle.capture.transition import FEED_WRONG, LOG_WRONG
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
+from dbt_trickle.names import Relation
 from dbt_trickle.run.columns import described, names_and_types
-from dbt_trickle.run.session import Session, is_too_old, passes, read_old_versions
+from dbt_trickle.run.session import (
+    Session,
+    is_a_view,
+    is_missing,
+    is_not_versioned,
+    is_too_old,
+    passes,
+    read_old_versions,
+)
 
 # Commits that may have come since the source was pinned; when there are more, the history is asked again.
 _LATER = 8
@@ -47,6 +56,8 @@ def gone(problem: WarehouseError) -> str | None:
 
 def gather(session: Session, window: Window, known_at: str, mode: Mode, table: TableFacts | None = None) -> LogFacts:
     """`known_at`: when the old version was committed, as the frontier has it; `table`: where somebody has asked."""
+    if window.was is not None:
+        return _between(session, window, known_at)
     try:
         facts = _from_history(session, window, known_at)
     except WarehouseError as problem:
@@ -56,16 +67,38 @@ def gather(session: Session, window: Window, known_at: str, mode: Mode, table: T
     if unreadable(facts) or nothing_changed(facts.commits):
         return facts
     table = table or table_facts(session.query(delta.detail(window.relation))[0])
-    facts = replace(facts, properties=table.properties, size=table.size)
+    facts = _with_old_columns(session, replace(facts, properties=table.properties, size=table.size))
+    if facts.gone or not needs_log(mode, facts):
+        return facts
+    return replace(facts, log=_log(session, facts, table.location, table.partitions))
+
+
+def _between(session: Session, window: Window, known_at: str) -> LogFacts:
+    """Of a window from one table to another: whether the old version is there, and its columns."""
     try:
-        facts = replace(facts, old_columns=_columns_at(session, window))
+        commits = _back_to(session, window.before, window.old, _LATER)
+    except WarehouseError as problem:
+        if not (is_missing(problem) or is_a_view(problem) or is_not_versioned(problem)):
+            raise
+        # With `expose: table` it was the public table, which is a view by now.
+        return LogFacts(window, (), known_at=known_at, found_at=known_at, gone="the storage that was read is gone")
+    facts = LogFacts(
+        window,
+        (),
+        tuple(commit for commit in commits if commit.version > window.old),
+        known_at,
+        next((commit.committed_at for commit in commits if commit.version == window.old), None),
+    )
+    return facts if unreadable(facts) else _with_old_columns(session, facts)
+
+
+def _with_old_columns(session: Session, facts: LogFacts) -> LogFacts:
+    try:
+        return replace(facts, old_columns=_columns_at(session, facts.window))
     except WarehouseError as problem:
         if (reason := gone(problem)) is None:
             raise
         return replace(facts, gone=reason)
-    if not needs_log(mode, facts):
-        return facts
-    return replace(facts, log=_log(session, facts, table.location, table.partitions))
 
 
 def disagreed(session: Session, facts: LogFacts, feed: Chosen, log: Chosen) -> str:
@@ -88,12 +121,7 @@ def disagreed(session: Session, facts: LogFacts, feed: Chosen, log: Chosen) -> s
 
 
 def _from_history(session: Session, window: Window, known_at: str) -> LogFacts:
-    """The commits from the old version on. Versions have no gaps, so a count of rows reaches it."""
-    limit = window.new - window.old + 1 + _LATER
-    commits = _history(session, window, limit)
-    missing = commits[0].version - window.old
-    if missing > 0 and len(commits) == limit:
-        commits = _history(session, window, limit + missing + _LATER)
+    commits = _back_to(session, window.relation, window.old, window.new - window.old + 1 + _LATER)
     return LogFacts(
         window=window,
         commits=tuple(c for c in commits if window.old < c.version <= window.new),
@@ -103,15 +131,24 @@ def _from_history(session: Session, window: Window, known_at: str) -> LogFacts:
     )
 
 
-def _history(session: Session, window: Window, limit: int) -> list[CommitFacts]:
+def _back_to(session: Session, table: Relation, version: int, limit: int) -> list[CommitFacts]:
+    """The commits from a version on. Versions have no gaps, so a count of rows reaches it."""
+    commits = _history(session, table, limit)
+    missing = commits[0].version - version
+    if missing > 0 and len(commits) == limit:
+        commits = _history(session, table, limit + missing + _LATER)
+    return commits
+
+
+def _history(session: Session, table: Relation, limit: int) -> list[CommitFacts]:
     """Oldest first."""
-    rows = session.query(delta.history(window.relation, limit))
+    rows = session.query(delta.history(table, limit))
     return sorted(map(commit_facts, rows), key=lambda commit: commit.version)
 
 
 def _columns_at(session: Session, window: Window) -> tuple[tuple[str, str], ...]:
     """The columns of the old version. History does not tell of a schema that a write evolved."""
-    query = f"SELECT * FROM {delta.at_version(window.relation.sql, window.old)}"
+    query = f"SELECT * FROM {delta.at_version(window.before.sql, window.old)}"
     try:
         return described(session, query)
     except WarehouseError as problem:

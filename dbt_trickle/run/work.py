@@ -1,26 +1,27 @@
-"""Acting on a decision: the statements, the one commit that counts, and what it is known to have done."""
+"""All rows anew, or a stand-in: the statements, the one commit that counts, and what it is known to have done."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt_trickle.catalog.state import INITIALIZING, Column, Experience, StreamTable
+from dbt_trickle.apply import unrestricted
+from dbt_trickle.catalog.state import INITIALIZING, Column, Experience
 from dbt_trickle.errors import TrickleBug, WarehouseError
-from dbt_trickle.formats.base import Marker
-from dbt_trickle.plan import cost, due, retyped, steps
+from dbt_trickle.plan import retyped
 from dbt_trickle.plan.decide import Decision, Work
 from dbt_trickle.run import guard, leave, planned, recover, retire
 from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.commit import run_steps
-from dbt_trickle.run.differential import Differential
-from dbt_trickle.run.narrowed import narrowed
+from dbt_trickle.run.done import measured, outcome, update_docs
 from dbt_trickle.run.situation import Situation
 from dbt_trickle.run.understand import Understood
 
 
-def apply(here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood) -> Outcome:
-    """All rows anew: into a new generation, or in place of the old ones."""
-    found = planned.all_rows(here, decision, columns, understood)
+def apply(
+    here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood, *, others: bool = False
+) -> Outcome:
+    """All rows anew: into a new generation, or in place of the old ones; `others`: it is known that most differ."""
+    found = planned.all_rows(here, decision, columns, understood, others=others)
     base, storage, marker = found.base, found.target.storage, found.marker
     here.phases.lap("plan")
     try:
@@ -49,8 +50,9 @@ def apply(here: Situation, decision: Decision, columns: tuple[Column, ...], unde
         state = measured(here, decision, state)
         state, described = update_docs(here, replace(state, docs=base.docs))
         done += described
-    refreshed = _done(here, decision, marker, base, state, (commit.rows_written, base.rows), done, understood)
-    return replace(refreshed, warnings=_of_types(here, columns))
+    refreshed = outcome(here, decision, marker, base, state, (commit.rows_written, base.rows), done, understood)
+    warnings = (*_of_types(here, columns), *(_of_rows_that_go(here, understood) if decision.work is Work.LOAD else ()))
+    return replace(refreshed, warnings=warnings)
 
 
 def _of_types(here: Situation, columns: tuple[Column, ...]) -> tuple[str, ...]:
@@ -61,86 +63,15 @@ def _of_types(here: Situation, columns: tuple[Column, ...]) -> tuple[str, ...]:
     return (f"{here.request.name}: its columns have other types now: {', '.join(changed)}",) if changed else ()
 
 
-def bring_in(
-    here: Situation,
-    decision: Decision,
-    columns: tuple[Column, ...],
-    understood: Understood,
-    differential: Differential,
-) -> Outcome | None:
-    """What changed, in one statement; none where none of its rows did."""
-    with narrowed(here.session, differential.applied) as way:
-        here.phases.lap("touched")
-        if way.is_empty:
-            return None
-        if way.too_many:
-            decision = replace(decision, reason=f"{decision.reason}; of many rows, so merged")
-        found = planned.changes(here, decision, columns, understood, way.applied, way.moved, way.touched)
-        base, marker = found.base, found.marker
-        here.phases.lap("plan")
-        done, commit = run_steps(here, found.plan)
-        here.phases.lap("execute")
-        done = (*way.sent, *done)
-    if commit is None:
-        return None
-    state = replace(
-        recover.apply_marker(base, base.storage, commit, marker),
-        updated_at=here.run.clock(),
-        last_diff_ms=sum(here.phases.spent.values()),
-    )
-    state = guard.doubted(here.session, base, measured(here, decision, state))
-    state, described = update_docs(here, replace(state, docs=base.docs))
-    moved = recover.moved_rows(commit, marker)
-    if not any(moved):
-        # With the batch's number to note, a MERGE that changes no row commits even so.
-        decision = replace(decision, action="NO_DATA", reason=f"{decision.reason}; none of its rows changed")
-    return _done(here, decision, marker, base, state, moved, done + described, understood)
-
-
-def measured(here: Situation, decision: Decision, state: StreamTable) -> StreamTable:
-    if decision.choice is None:
-        return state
-    return cost.remembered(state, decision.choice, sum(here.phases.spent.values()))
-
-
-def _done(
-    here: Situation,
-    decision: Decision,
-    marker: Marker,
-    base: StreamTable,
-    state: StreamTable,
-    moved: tuple[int, int],
-    done: tuple[str, ...],
-    understood: Understood,
-) -> Outcome:
-    inserted, deleted = moved
-    captured, told = here.captures.settle(
-        here.session, here.pinned.frontier, here.pinned.unversioned, understood.shape, understood.reason
-    )
-    state = retire.sweep(here.session, state, here.run.settings.change_schema, here.run.clock())
-    return Outcome(
-        replace(
-            here.row,
-            action=decision.action,
-            reason=decision.reason,
-            status="COMPLETED",
-            initiated_by="INITIAL" if decision.is_first else here.row.initiated_by,
-            batch=marker.batch,
-            data_timestamp=state.data_timestamp,
-            freshness_deadline=due.deadline(state.schedule, state.data_timestamp),
-            rows_inserted=inserted,
-            rows_deleted=deleted,
-            delta_rows=inserted + deleted,
-            frontier_from=base.frontier,
-            frontier_to=state.frontier,
-            end_time=here.run.clock(),
-            phase_ms=here.phases.spent,
-        ),
-        state,
-        captured,
-        statements=done,
-        events=told,
-        moved=decision.work is Work.LOAD,
+def _of_rows_that_go(here: Situation, understood: Understood) -> tuple[str, ...]:
+    """`differential` forbids what an UPDATE will make due: to be told before, since some tables only grow."""
+    groups = understood.shape.groups if understood.shape is not None else None
+    if here.request.config.refresh_mode != "differential" or not unrestricted.this_time(groups, append_only=False):
+        return ()
+    return (
+        f"{here.request.name}: once a row of its sources goes, its aggregates without GROUP BY have to be computed "
+        "from all rows, which `refresh_mode: differential` forbids: an UPDATE or a DELETE will be the error TRK-203. "
+        "`refresh_mode: auto` recomputes then.",
     )
 
 
@@ -161,8 +92,10 @@ def stand_in(here: Situation, decision: Decision, columns: tuple[Column, ...]) -
         is_populated=False,
         fingerprint="",
         frontier={},
+        origins={},
         rows=0,
         storage_version=-1,
+        storage_at="",
         storage_path="",
         seen_version=-1,
         seen_at="",
@@ -177,12 +110,3 @@ def stand_in(here: Situation, decision: Decision, columns: tuple[Column, ...]) -
         phase_ms=here.phases.spent,
     )
     return Outcome(row, state, statements=done)
-
-
-def update_docs(here: Situation, state: StreamTable) -> tuple[StreamTable, tuple[str, ...]]:
-    """Descriptions are no part of the query: changed ones are stored without a rebuild."""
-    wanted = here.request.docs_mark
-    if wanted == state.docs:
-        return state, ()
-    plan = steps.describe(here.request.target(state.storage, state.columns), here.request.config)
-    return replace(state, docs=wanted), run_steps(here, plan)[0]

@@ -140,20 +140,25 @@ def _function_name(node: exp.Expr) -> str:
 
 
 def _unknown_functions(tree: exp.Expr) -> Iterator[str]:
-    for call in tree.find_all(exp.Anonymous):
-        parent = call.parent
-        if isinstance(parent, exp.Dot):
-            yield parent.sql(dialect=Spark).split("(")[0].lower()
-        elif not isinstance(parent, exp.Table):
+    for call in tree.find_all(exp.Func):
+        if (whole := _of_a_schema(call)) is not None:
+            yield whole.sql(dialect=Spark).split("(")[0].lower()
+        elif isinstance(call, exp.Anonymous) and not isinstance(call.parent, exp.Table):
             yield call.name.lower()
+
+
+def _of_a_schema(call: exp.Func) -> exp.Dot | None:
+    """util.now(x) is no now(): what it is its own text says."""
+    return call.parent if isinstance(call.parent, exp.Dot) and call.arg_key == "expression" else None
 
 
 def _volatile(tree: exp.Expr) -> Iterator[str]:
     for call in tree.find_all(exp.Func):
         names = {call.name.lower()} if isinstance(call, exp.Anonymous) else _spellings(call)
-        yield from names & VOLATILE
-        if "aes_encrypt" in names and _draws_a_vector(call):
-            yield "aes_encrypt without an initialization vector"
+        if _of_a_schema(call) is None:
+            yield from names & VOLATILE
+            if "aes_encrypt" in names and _draws_a_vector(call):
+                yield "aes_encrypt without an initialization vector"
     for column in tree.find_all(exp.Column):
         # `current_date` without parentheses may be parsed as a column of that name.
         if not column.table and column.name.lower() in WITHOUT_PARENTHESES:

@@ -66,11 +66,20 @@ def words(sql: str) -> tuple[str, ...]:
     # In a path into a VARIANT (v:aB.c) names have case; such a text keeps the case of all its words.
     lower = all(token.token_type != TokenType.COLON for token in tokens)
     result: list[str] = []
+    depth, structs = 0, list[int]()  # of parentheses, and those in which names are fields, whose case to_json() shows
     previous_end, after_literal = -2, False
     for token in tokens:
         text = sql[token.start : token.end + 1]
         literal = text[:1] in "'\"`" or token.token_type in _LITERALS
-        if not literal and lower:
+        if text == "(":
+            depth += 1
+            if result and result[-1] == "struct":
+                structs.append(depth)
+        elif text == ")":
+            if structs and structs[-1] == depth:
+                structs.pop()
+            depth -= 1
+        if not literal and lower and not structs:
             text = text.lower()
         if literal and after_literal and token.start == previous_end + 1:
             result[-1] += text

@@ -18,12 +18,16 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dbt_trickle.names import quote
 from dbt_trickle.sql.analysis import Unparsed, drop_hints
 from dbt_trickle.sql.text import Edit, splice
 
 # Calls with a grammar of their own; all others are a name and arguments separated by commas.
 _SPECIAL_CALLS = ("CAST", "TRY_CAST", "EXTRACT")
+# What may stand around a call: it is all one aggregate.
+AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 _STRINGS = frozenset({TokenType.STRING, TokenType.RAW_STRING})
+_PLAIN = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?(l|s|y|f|d|bd)?", re.IGNORECASE)
 
 
@@ -33,6 +37,14 @@ class Verbatim(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _SPECIAL_CALLS
         }
+        # Spark knows no `x FOR y IN z`: in a PIVOT it would take in what the FOR is followed by.
+        RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
+            kind: parser for kind, parser in SparkParser.RANGE_PARSERS.items() if kind is not TokenType.FOR
+        }
+
+        def _parse_pivot_aggregation(self) -> exp.Expr | None:
+            """An expression over aggregates: sqlglot has a call alone."""
+            return self._parse_alias(self._parse_disjunction())
 
     class Generator(SparkGenerator):
         def literal_sql(self, expression: exp.Literal) -> str:
@@ -43,11 +55,64 @@ def parse(text: str) -> exp.Query | Unparsed:
     try:
         statements = Verbatim().parser().parse(_verbatim_literals(text), text)
     except (SqlglotError, RecursionError) as problem:
-        first = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        return Unparsed(re.sub(r" but got <Token.*?>(?=\.|$)", "", first))
+        return Unparsed(_first_line(problem))
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         return Unparsed("it is not one query that the parser understands")
+    _name_whole(statements[0])
     return statements[0]
+
+
+def _name_whole(query: exp.Query) -> None:
+    """schema.f(x) is a call of that name; the parser has a field f(x) of schema, or a column f(x) FILTER (…) of it."""
+    for call in list(query.find_all(exp.Anonymous)):
+        if isinstance(call.parent, exp.Table):
+            continue
+        whole: exp.Expr = call
+        while isinstance(whole.parent, AROUND) and whole.arg_key == "this":
+            whole = whole.parent
+        if isinstance(whole.parent, exp.Dot) and whole.arg_key == "expression":
+            qualifier = _identifiers(whole.parent.this)
+        elif isinstance(whole.parent, exp.Column) and whole.arg_key == "this":
+            qualifier = list(whole.parent.parts[:-1])
+        else:
+            continue
+        if qualifier:
+            names = (*(each.name for each in qualifier), call.name)
+            call.set("this", ".".join(each if _PLAIN.fullmatch(each) else quote(each) for each in names))
+            whole.parent.replace(whole)
+
+
+def _identifiers(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of a.b; nothing where it is something else."""
+    if isinstance(node, exp.Identifier):
+        return [node]
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        before = _identifiers(node.this)
+        return [*before, node.expression] if before else []
+    return []
+
+
+def parameters(text: str) -> dict[str, str | None] | Unparsed:
+    """What a function calls its parameters, and the expression that each stands for where it is not given."""
+    if not text:
+        return {}
+    tokens = _verbatim_literals(created := f"CREATE TABLE t ({text})")
+    try:
+        statements = Verbatim().parser().parse(tokens, created)
+    except (SqlglotError, RecursionError) as problem:
+        return Unparsed(_first_line(problem))
+    schema = next((each.this for each in statements if isinstance(each, exp.Create)), None)
+    listed = [each for each in schema.expressions if isinstance(each, exp.ColumnDef)] if schema is not None else []
+    found = {each.name: each.find(exp.DefaultColumnConstraint) for each in listed}
+    given = sum(constraint is not None for constraint in found.values())
+    if not found or given != sum(token.token_type == TokenType.DEFAULT for token in tokens):
+        return Unparsed("something else than names, types and defaults")
+    return {name: None if constraint is None else printed(constraint.this) for name, constraint in found.items()}
+
+
+def _first_line(problem: Exception) -> str:
+    first = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+    return re.sub(r" but got <Token.*?>(?=\.|$)", "", first)
 
 
 def begin(node: exp.Expr) -> int | None:
@@ -69,11 +134,11 @@ def called(text: str) -> frozenset[str] | None:
 
 def _called(query: exp.Query) -> Iterator[str]:
     for call in query.find_all(exp.Anonymous):
-        parent = call.parent
-        if isinstance(parent, exp.Dot):
-            yield printed(parent).split("(")[0].replace("`", "").lower()
-        elif not isinstance(parent, exp.Table):
-            yield call.name.lower()
+        if not isinstance(call.parent, exp.Table):
+            yield call.name.replace("`", "").lower()
+    for field in query.find_all(exp.Dot):
+        if isinstance(field.expression, exp.Func):  # one of its schema that is called as a special one of Spark's
+            yield printed(field).split("(")[0].replace("`", "").lower()
 
 
 def printed(node: exp.Expr) -> str:

@@ -11,7 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dbt_trickle.errors import TrickleBug
-from dbt_trickle.tree.values import Call, Expr, Field, Grouping, Item, Over, Predicate, SortKey
+from dbt_trickle.tree.values import (
+    Call,
+    Expr,
+    Field,
+    Grouping,
+    Item,
+    Lateral,
+    Over,
+    Pivoted,
+    Predicate,
+    SortKey,
+    Unpivoted,
+)
 
 
 class Operator:
@@ -184,6 +196,7 @@ class Generate(Operator):
     call: Expr
     outer: bool
     names: tuple[str, ...]
+    unpivoted: Unpivoted | None = field(default=None, compare=False)  # how it was written
 
     def __post_init__(self) -> None:
         _require_known(self.call, self.child)
@@ -226,6 +239,7 @@ class Lookup(Operator):
     condition: Expr | None
     calls: tuple[Call, ...]
     item: Item  # over the calls, without any over the columns
+    lateral: Lateral | None = field(default=None, compare=False)  # how it was written, if it has several columns
 
     def __post_init__(self) -> None:
         _require_distinct(self.child.columns + self.query.columns)
@@ -253,6 +267,7 @@ class Aggregate(Operator):
     calls: tuple[Call, ...]
     # How it was written, over a generator that makes the copies.
     grouping: Grouping | None = field(default=None, compare=False)
+    pivoted: Pivoted | None = field(default=None, compare=False)  # as which its calls were written
 
     def __post_init__(self) -> None:
         for key in self.keys:

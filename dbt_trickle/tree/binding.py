@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from dbt_trickle.sql import verbatim
-from dbt_trickle.tree.calls import AROUND, is_aggregate
+from dbt_trickle.sql.verbatim import AROUND
+from dbt_trickle.tree.calls import is_aggregate
 from dbt_trickle.tree.expressions import name_parts, rebuilt
 from dbt_trickle.tree.functions import (
     AGGREGATES,
@@ -97,9 +98,12 @@ def _call(node: exp.Anonymous, resolve: Resolve, aggregates: bool, inside: bool,
         return _aggregate(AGGREGATES[name], arguments, resolve)
     if name in OF_GROUPING_SETS and aggregates and not inside:
         return exp.Anonymous(this=name, expressions=[bound(each, resolve) for each in arguments])
+    if name == "arrays_zip":
+        arguments = [_of_no_column(each, node) for each in arguments]
     if name == "struct":
         return _struct(arguments, resolve, aggregates, inside, windows)
-    if not (name in SCALARS or name in OF_LAMBDAS) or (name in NEED_AN_ARGUMENT and not arguments):
+    known = name in SCALARS or name in OF_LAMBDAS or is_of_the_user(node)
+    if not known or (name in NEED_AN_ARGUMENT and not arguments):
         raise not_yet(f"the function {name}()", node)
     units = []
     if name in UNIT_FIRST and len(arguments) == 3:
@@ -112,11 +116,31 @@ def _call(node: exp.Anonymous, resolve: Resolve, aggregates: bool, inside: bool,
         if isinstance(each, exp.Lambda) and name in OF_LAMBDAS:
             own = with_own_variables(each)
             return exp.Lambda(this=bound(own.this, resolve, False, inside), expressions=own.expressions)
+        if isinstance(each, exp.Kwarg):
+            return exp.Kwarg(this=each.this.copy(), expression=argument(each.expression))
         return bound(each, resolve, aggregates, inside, windows)
 
     result = exp.Anonymous(this=name, expressions=[*units, *map(argument, arguments)])
     result.meta.update({key: value for key, value in node.meta.items() if key == "start"})
     return result
+
+
+def is_of_the_user(call: exp.Anonymous) -> bool:
+    """By a schema before its name. Those that a query may not call were refused before (build.py)."""
+    return "." in call.name and "`" not in call.name
+
+
+def _of_no_column(argument: exp.Expr, zipped: exp.Expr) -> exp.Expr:
+    """Fields of arrays_zip() are named after columns, and by their places where it is given something else.
+
+    What is an expression here may become a column of the tree. coalesce() of it is none, and to Spark's optimizer the
+    same as what is in it.
+    """
+    if isinstance(argument.unnest(), (exp.Column, exp.Dot, exp.Identifier, exp.Var)):
+        raise not_yet("arrays_zip() of columns, after which it names its fields,", zipped)
+    if isinstance(argument, exp.Anonymous) and argument.name.lower() == "coalesce":
+        return argument
+    return exp.Anonymous(this="coalesce", expressions=[argument])
 
 
 def _struct(arguments: Sequence[exp.Expr], resolve: Resolve, aggregates: bool, inside: bool, windows: bool) -> exp.Expr:

@@ -44,9 +44,10 @@ class Writer:
 
 def subquery(block: Block, tree: Operator, writer: Writer) -> Block:
     """What is computed over a window passes columns on under the names they have, or Spark makes others of them."""
-    labels = labels_of(tree.columns) if block.over else tree.columns
-    chosen = {label: block.values[name] for label, name in zip(labels, tree.columns, strict=True)}
-    return named(select(block, chosen), tree.columns, writer, labels)
+    columns = tuple(name for name in tree.columns if name in block.values)  # UNPIVOT leaves some out
+    labels = labels_of(columns) if block.over else columns
+    chosen = {label: block.values[name] for label, name in zip(labels, columns, strict=True)}
+    return named(select(block, chosen), columns, writer, labels)
 
 
 def named(select: str, columns: tuple[str, ...], writer: Writer, labels: tuple[str, ...] = ()) -> Block:

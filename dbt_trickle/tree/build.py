@@ -9,7 +9,7 @@ Aggregate that DISTINCT is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -27,7 +27,7 @@ from dbt_trickle.tree.algebra import (
     scans,
     walk,
 )
-from dbt_trickle.tree.binding import bound
+from dbt_trickle.tree.binding import bound, is_of_the_user
 from dbt_trickle.tree.clauses import OF_SELECTS, OF_UNIONS, require_known
 from dbt_trickle.tree.expressions import column, columns, expr, name_parts
 from dbt_trickle.tree.generators import of_select, viewed
@@ -59,18 +59,24 @@ class Built:
     ordered: bool = False  # whether there was one
 
 
-def build(text: str, sources: Mapping[str, Schema]) -> Built:
-    """The tree of a query whose relations are named by the keys of `sources`."""
+def build(text: str, sources: Mapping[str, Schema], functions: Collection[str] = ()) -> Built:
+    """The tree of a query whose relations are named by the keys of `sources`.
+
+    `functions`: the user's own scalar ones that give the same value of the same arguments, by their names in the text.
+    """
     try:
-        return _built(text, sources)
+        return _built(text, sources, functions)
     except Unsupported as problem:
         raise problem.within(text, problem.at) from None
 
 
-def _built(text: str, sources: Mapping[str, Schema]) -> Built:
+def _built(text: str, sources: Mapping[str, Schema], functions: Collection[str]) -> Built:
     query = verbatim.parse(text)
     if isinstance(query, Unparsed):
         raise Unsupported(f"the query is not understood: {query.reason}")
+    for call in query.find_all(exp.Anonymous):
+        if is_of_the_user(call) and call.name.lower() not in functions:
+            raise not_yet(f"the function {call.name}()", call)
     select = unwrapped(query)
     aliases = frozenset(spelling(each.alias) for each in select.find_all(exp.Alias))
     known = {spelling(name): source for name, source in sources.items()}

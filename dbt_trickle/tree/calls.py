@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dbt_trickle.sql.verbatim import AROUND
 from dbt_trickle.tree.expressions import expr
 from dbt_trickle.tree.functions import AGGREGATES
 from dbt_trickle.tree.values import Call
-
-# What may stand around a call: it is all one aggregate.
-AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -39,10 +37,11 @@ def aggregate_of(node: exp.Expr) -> exp.Anonymous:
 def call_of(name: str, node: exp.Expr) -> Call:
     call = aggregate_of(node)
     around = _around(node)
-    first = call.expressions[0] if call.expressions else exp.Star()
+    counted = _all_there(call)
+    first = counted or (call.expressions[0] if call.expressions else exp.Star())
     distinct = isinstance(first, exp.Distinct)
     function = f"{call.name} distinct" if distinct else call.name
-    of_rows = len(call.expressions) < 2 and not distinct and around <= {exp.Filter}
+    of_rows = (counted is not None or len(call.expressions) < 2) and not distinct and around <= {exp.Filter}
     argument = None
     if isinstance(first, exp.Distinct) and len(first.expressions) == 1:
         argument = first.expressions[0]  # its type is asked for
@@ -51,6 +50,15 @@ def call_of(name: str, node: exp.Expr) -> Call:
     if of_rows and isinstance(node, exp.Filter):
         argument = _where(argument if argument is not None else exp.Literal.number(1), node.expression.this)
     return Call(name, function, expr(node), None if argument is None else expr(argument), of_rows)
+
+
+def _all_there(call: exp.Anonymous) -> exp.Expr | None:
+    """count(a, b) counts the rows in which none of them is NULL."""
+    values = call.expressions
+    if call.name != "count" or len(values) < 2 or any(isinstance(each, (exp.Star, exp.Distinct)) for each in values):
+        return None
+    there = [exp.Not(this=exp.Is(this=exp.Paren(this=each.copy()), expression=exp.Null())) for each in values]
+    return exp.Case(ifs=[exp.If(this=exp.and_(*there, copy=False), true=exp.Literal.number(1))])
 
 
 def _around(node: exp.Expr) -> set[type[exp.Expr]]:

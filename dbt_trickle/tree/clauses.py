@@ -18,6 +18,7 @@ _CLAUSES = {
     "pivots": "PIVOT or UNPIVOT",
     "sample": "TABLESAMPLE",
     "kind": "SELECT AS",
+    "locks": "FOR UPDATE",
 }
 OF_SELECTS = frozenset("expressions from_ joins laterals where group having with_ hint distinct windows".split())
 OF_UNIONS = frozenset(["this", "expression", "with_", "distinct"])

@@ -33,7 +33,7 @@ def rebuilt(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
 def name_parts(node: exp.Expr) -> tuple[str, ...]:
     """a.b.c as the parts of its name; nothing where it is something else (f(x).c, t.*)."""
     if isinstance(node, exp.Column):
-        return () if isinstance(node.this, exp.Star) else tuple(part.name for part in node.parts)
+        return tuple(part.name for part in node.parts) if isinstance(node.this, exp.Identifier) else ()
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
         before = name_parts(node.this)
         return (*before, node.expression.name) if before else ()

@@ -34,8 +34,9 @@ from dbt_trickle.tree.algebra import (
 )
 from dbt_trickle.tree.blocks import Block, Writer, labels_of, named, select, subquery
 from dbt_trickle.tree.lateral_aliases import by_aliases
+from dbt_trickle.tree.pivot_text import pivot, unpivot
 from dbt_trickle.tree.render import join_word, looked_up, spelled_out
-from dbt_trickle.tree.values import Expr, Predicate
+from dbt_trickle.tree.values import Expr, Lateral, Pivoted, Predicate
 
 
 def flat(tree: Project, at: Mapping[str, str], merged: bool = True, lateral: bool = False) -> str:
@@ -148,6 +149,8 @@ def _(tree: SetOperation, writer: Writer) -> Block:
 
 @_block.register
 def _(tree: Generate, writer: Writer) -> Block:
+    if tree.unpivoted is not None:
+        return unpivot(tree, tree.unpivoted, _block(tree.child, writer), writer)
     below = _as_table(tree.child, writer)
     alias, labels = quote(next(writer.aliases)), labels_of(tree.names)
     view = f"LATERAL VIEW {'OUTER ' if tree.outer else ''}{below.of(tree.call)} {alias}"
@@ -157,15 +160,29 @@ def _(tree: Generate, writer: Writer) -> Block:
 
 @_block.register
 def _(tree: Lookup, writer: Writer) -> Block:
-    below, found = _block(tree.child, writer), _block(tree.query, writer)
+    below = _block(tree.child, writer) if tree.lateral is None else _as_table(tree.child, writer)
+    found = _block(tree.query, writer)
     if (found.grouped or found.over) and (tree.calls or tree.condition is not None):
         found = subquery(found, tree.query, writer)
     if tree.condition is not None:
         both = Block({**below.values, **found.values}, "")
         found = replace(found, where=(*found.where, both.of(tree.condition)))
+    if tree.lateral is not None:
+        return _lateral(tree, tree.lateral, below, found, writer)
     value = found.of(Expr(looked_up(tree), frozenset(tree.query.columns)))
     text = f"(\n{select(found, {tree.item.name: value})}\n)"
     return replace(below, values={**below.values, tree.item.name: text}, computed=True)
+
+
+def _lateral(tree: Lookup, how: Lateral, below: Block, found: Block, writer: Writer) -> Block:
+    """The relation stands for the value, and its columns for the fields."""
+    below = subquery(below, tree.child, writer) if below.viewed else below
+    read = frozenset(tree.query.columns)
+    shown = {item.name: found.of(Expr(looked_up(replace(tree, item=item)), read)) for item in how.items}
+    alias = quote(next(writer.aliases))
+    word = "LEFT" if how.left else "CROSS"
+    source = f"{below.source}\n{word} JOIN LATERAL (\n{select(found, shown)}\n) AS {alias}"
+    return Block({**below.values, tree.name: alias}, source)
 
 
 def _union(word: str, tree: UnionAll | SetOperation, writer: Writer) -> Block:
@@ -177,6 +194,8 @@ def _union(word: str, tree: UnionAll | SetOperation, writer: Writer) -> Block:
 
 @_block.register
 def _(tree: Aggregate, writer: Writer) -> Block:
+    if tree.pivoted is not None:
+        return pivot(tree, tree.pivoted, _block(_pivoted_rows(tree, tree.pivoted), writer), writer)
     if not tree.calls and isinstance(tree.child, UnionAll) and tree.columns == tree.child.columns:
         # Of UNIONs in one another Spark makes one, of groups of groups it does not.
         return _union("UNION", tree.child, writer)
@@ -196,6 +215,15 @@ def _(tree: Aggregate, writer: Writer) -> Block:
     values = {**{name: verbatim.atomic(value) for name, value in keys.items()}, **calls}
     block = replace(below, values=values, group=group, grouped=True)
     return block if writer.merged else subquery(block, tree, writer)
+
+
+def _pivoted_rows(tree: Aggregate, how: Pivoted) -> Operator:
+    if not how.apart:
+        return tree.child
+    groups = tree.child.child if isinstance(tree.child, Project) else tree.child
+    if not isinstance(groups, Aggregate):
+        raise TrickleBug("the values of a PIVOT are not computed below it")
+    return groups.child
 
 
 @_block.register

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dbt_trickle.sql import verbatim
 from dbt_trickle.tree.algebra import Aggregate, Operator
-from dbt_trickle.tree.binding import Resolve, bound
+from dbt_trickle.tree.binding import Resolve, bound, is_of_the_user
 from dbt_trickle.tree.calls import aggregate_of, call_of, has_aggregate, is_aggregate
 from dbt_trickle.tree.expressions import column, columns, expr, rebuilt, within
 from dbt_trickle.tree.functions import OF_GROUPING_SETS
@@ -151,6 +151,9 @@ def _add_sets(
         for value in values:
             if not any(columns(value)):
                 raise not_yet("grouping sets of constants", group)
+            if any(map(is_of_the_user, value.find_all(exp.Anonymous))):
+                # Spark lets no function of the user's stand where the copies are made.
+                raise not_yet("grouping sets by a function of your own", group)
             _add(grouped, value, outputs)
     found = [tuple(sorted({list(grouped.keys).index(text) for text in each})) for each in texts]
     if len(set(found)) != len(found) or not grouped.keys:

@@ -7,7 +7,7 @@ compared as EXPLAIN EXTENDED tells them. In doubt they differ: the query is then
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from dbt_trickle.names import quote
 from dbt_trickle.tree.algebra import Project
@@ -27,13 +27,6 @@ SETTINGS = (
     # The same of VALUES, which is shown as it was read then.
     ("spark.sql.parser.eagerEvalOfUnresolvedInlineTable", "false"),
 )
-_TO_TIMESTAMP = re.compile(r" as (?:[^()#]*\b)?timestamp\b[^()#]*\)")
-# They read texts as a cast does, where no format is given.
-_READ_BY_SCHEMA = re.compile(r"\bfrom_(?:json|csv|xml)\([^\n]*?\bTimestampType\b")
-# Reasons for which the same rows give another result on another day.
-_OF_THE_DAY = ("is another moment tomorrow", "may be taken for a time of today", "may be another moment later")
-_ATTRIBUTE = re.compile(r"\bcast\((\w+)#\d+L?$")
-_NO_TEXT = {"date", "timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint", "boolean"}
 _SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
 _PARSED = re.compile(r"== Parsed Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
 _ROWS = re.compile(r"UnresolvedInlineTable \[.*?\], (\[\[.*\]\])")
@@ -71,33 +64,6 @@ def difference(original: str, regenerated: str) -> str | None:
         if ids_of_two_relations(plans[-1]):
             return "a column of two relations cannot be told apart"
     return _parting(*plans)
-
-
-def of_today(explained: str, columns: Iterable[tuple[str, str]]) -> str | None:
-    """A text that is a time without a day becomes that time of today: so of a text no moment may be made.
-
-    Spark's plan has the casts that nobody wrote, too. `columns`: of all sources, with their types. What is told is a
-    reason, with the cast.
-    """
-    if found := _READ_BY_SCHEMA.search(_section(explained)):
-        return (
-            f"a text that is read as a timestamp is another moment tomorrow where it has no day ({found.group()[:40]}…)"
-        )
-    types: dict[str, set[str]] = {}
-    for column, kind in columns:
-        types.setdefault(column.lower(), set()).add(kind)
-    plan = _section(explained)
-    for found in _TO_TIMESTAMP.finditer(plan):
-        name = _ATTRIBUTE.search(plan[: found.start()])
-        if name is None or not types.get(name.group(1).lower(), {"string"}) <= _NO_TEXT:
-            cast = plan[: found.end()][-60:]
-            return f"a cast to timestamp is another moment tomorrow where a text has no day (…{cast})"
-    return None
-
-
-def hangs_on_the_day(reason: str) -> bool:
-    """Whether, for this reason, what was computed yesterday may be wrong today although no source moved."""
-    return any(words in reason for words in _OF_THE_DAY)
 
 
 def _spelled_out(explained: str) -> list[str]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dbt_trickle.tree.algebra import InnerJoin, Operator, OuterJoin, Project
+from dbt_trickle.names import RESERVED_PREFIX
+from dbt_trickle.sql import verbatim
+from dbt_trickle.tree.algebra import Filter, InnerJoin, Lookup, Operator, OuterJoin, Project
 from dbt_trickle.tree.binding import bound
-from dbt_trickle.tree.calls import has_aggregate
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
 from dbt_trickle.tree.expressions import column, expr
+from dbt_trickle.tree.functions import AGGREGATES
 from dbt_trickle.tree.generators import generated, is_apart, is_star
+from dbt_trickle.tree.grouping import Grouped
 from dbt_trickle.tree.joining import Part, by_name, condition_of, only
+from dbt_trickle.tree.lookups import is_equality
 from dbt_trickle.tree.relations import Place, scope_of, unwrapped
 from dbt_trickle.tree.scope import Scope
 from dbt_trickle.tree.subqueries import inside
 from dbt_trickle.tree.unsupported import not_yet
-from dbt_trickle.tree.values import Expr, Item
+from dbt_trickle.tree.values import Expr, Item, Lateral
 
 
 def joined_lateral(join: exp.Join, left: Part, place: Place) -> Part:
@@ -29,6 +33,8 @@ def joined_lateral(join: exp.Join, left: Part, place: Place) -> Part:
     query = unwrapped(lateral.this)
     if not isinstance(query, exp.Select):
         raise not_yet("LATERAL with a set operation", lateral)
+    if _takes_all(query):
+        return _value(join, query, lateral, left, place, side)
     tree, scope, correlated = _rows(query, lateral, left[1], place)
     new = scope_of(scope, (lateral.alias,) if lateral.alias else (), lateral)
     beside = left[1].beside(new)
@@ -39,6 +45,53 @@ def joined_lateral(join: exp.Join, left: Part, place: Place) -> Part:
     if side == "LEFT":
         return OuterJoin("LEFT", left[0], tree, condition or Expr("TRUE")), beside
     return InnerJoin(left[0], tree, condition), beside
+
+
+def _takes_all(query: exp.Select) -> bool:
+    """Whether it gives one row of all that it finds: a call stands in its select list, and nothing makes groups."""
+    return not is_apart(query) and any(_aggregates(each) for each in query.expressions)
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    own = node.walk(prune=lambda each: isinstance(each, exp.Query))
+    return any(isinstance(each, exp.Anonymous) and each.name.lower() in AGGREGATES for each in own)
+
+
+def _value(join: exp.Join, query: exp.Select, lateral: exp.Lateral, left: Part, place: Place, side: str) -> Part:
+    """One value of several fields for each row, as a scalar subquery gives it: of no rows there is one, too."""
+    require_known(query, OF_SELECTS, root=False)
+    tree, scope, correlated = inside(query, left[1], place.with_ctes(query))
+    if not all(is_equality(each, set(tree.columns)) for each in correlated):
+        raise not_yet("LATERAL with an aggregate, correlated by another condition than equalities,", lateral)
+    on = condition_of(join)
+    if side and on is not None:
+        raise not_yet("LEFT JOIN LATERAL of an aggregate with ON", lateral)
+    grouped = Grouped(place.names, "")
+    values = [grouped.above(bound(each.unalias(), by_name(scope), aggregates=True)) for each in query.expressions]
+    items = tuple(Item(f"v{at}", expr(value)) for at, value in enumerate(values))
+    fields = ", ".join(f"'{item.name}', {item.value.sql}" for item in items)
+    read = frozenset().union(*(item.value.columns for item in items))
+    name = place.names.numbered(f"{RESERVED_PREFIX}lookup")
+    value = Item(name, Expr(f"named_struct({fields})", read))
+    condition = expr(exp.and_(*correlated)) if correlated else None
+    calls = tuple(grouped.calls.values())
+    looked_up = Lookup(left[0], tree, condition, calls, value, Lateral(side == "LEFT", items))
+    fresh = [_named(each, place) for each in query.expressions]
+    kept = (Item(each, expr(column(each))) for each in left[0].columns)
+    made = (Item(each, expr(column(name, (item.name,)))) for each, item in zip(fresh, items, strict=True))
+    shown = tuple(zip(map(_called, query.expressions), fresh, strict=True))
+    beside = left[1].beside(scope_of(shown, (lateral.alias,) if lateral.alias else (), lateral))
+    result: Operator = Project(looked_up, (*kept, *made))
+    return (result if on is None else Filter(result, expr(bound(on, by_name(beside))))), beside
+
+
+def _called(node: exp.Expr) -> str:
+    """What is not named Spark names by its text, which nobody should rely on."""
+    return node.output_name or verbatim.printed(node)
+
+
+def _named(node: exp.Expr, place: Place) -> str:
+    return place.names.fresh(node.output_name) if node.output_name else place.names.numbered("column")
 
 
 def _generator(join: exp.Join, lateral: exp.Lateral, left: Part, place: Place, side: str) -> Part:
@@ -62,12 +115,10 @@ def _rows(
         return tree, tuple((each.name, each.column) for each in scope.star((), query)), correlated
     shown, items = [], {}
     for each in query.expressions:
-        value = bound(each.unalias(), by_name(scope), aggregates=True)
-        if has_aggregate(value) or not each.output_name:
-            raise not_yet("LATERAL with an aggregate, or a value without a name,", lateral)
-        name = value.name if isinstance(value, exp.Column) else place.names.fresh(each.output_name)
+        value = bound(each.unalias(), by_name(scope))
+        name = value.name if isinstance(value, exp.Column) else _named(each, place)
         items[name] = Item(name, expr(value))
-        shown.append((each.output_name, name))
+        shown.append((_called(each), name))
     if not items.keys() <= set(tree.columns):
         rest = (Item(name, expr(column(name))) for name in tree.columns if name not in items)
         tree = Project(tree, (*items.values(), *rest))

@@ -125,7 +125,7 @@ class Lookups:
             # The rows of a row that is gone may be two by now, which concerns nobody.
             raise not_yet("a correlated scalar subquery other than an aggregate over all its rows", node)
         mine = set(tree.columns)
-        if not all(_is_equality(each, mine) for each in correlated):
+        if not all(is_equality(each, mine) for each in correlated):
             # Spark 4.1 joins the outer rows once more for these, and then loses columns where it is not alone.
             raise not_yet("a scalar subquery correlated by another condition than equalities", node)
         condition = expr(exp.and_(*correlated)) if correlated else None
@@ -170,7 +170,7 @@ def _is_subquery(node: exp.Expr) -> bool:
     return isinstance(node, exp.Exists)
 
 
-def _is_equality(condition: exp.Expr, mine: Collection[str]) -> bool:
+def is_equality(condition: exp.Expr, mine: Collection[str]) -> bool:
     """Between something of the subquery's and something of the outer query's."""
     plain = condition.unnest()
     if not isinstance(plain, exp.EQ):

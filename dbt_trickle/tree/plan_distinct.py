@@ -27,7 +27,7 @@ def in_order(node: Node) -> Node:
     if node.kind != "Aggregate" or below is None or below.kind != "Aggregate" or below.inner:
         return node
     expand = below.children[0]
-    grouped, copied = _lists("Aggregate", below.text), _lists("Expand", expand.text)
+    grouped, copied = lists_of("Aggregate", below.text), lists_of("Expand", expand.text)
     if grouped is None or copied is None:
         return node
     keys, shown = grouped
@@ -73,7 +73,7 @@ class _Ranks:
         return self._found.get(made.group(1), len(self._found)) if made else len(self._found)
 
 
-def _lists(kind: str, text: str) -> tuple[list[str], list[str]] | None:
+def lists_of(kind: str, text: str) -> tuple[list[str], list[str]] | None:
     """The two lists of `Aggregate [keys], [columns]` and `Expand [rows], [columns]`."""
     found = listed_items(f"[{text.removeprefix(f'{kind} ')}]") if text.startswith(f"{kind} ") else None
     if found is None or len(found) != 2:

@@ -8,10 +8,11 @@ else is the same column, a Project that changes nothing is none, and ids are num
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from dbt_trickle.tree.plan_distinct import in_order
+from dbt_trickle.tree.plan_distinct import in_order, lists_of
 from dbt_trickle.tree.plan_nodes import Node, listed_items, over, parsed, walk
 
 # A name with spaces and the like: known where the column comes from, and where it is made.
@@ -19,6 +20,8 @@ _RELATION_COLUMN = re.compile(r"[\[,] ?([^#\[\],]+)#(\d+)")
 _MADE_COLUMN = re.compile(r" AS ([^#]+)#(\d+)")
 _NAMED_ID = re.compile(r"[\w.]*(#\d+L?)")
 _ID = re.compile(r"#(\d+)(L?)")
+_KEY = re.compile(r"#\d+L?(?: AS #\d+L?)?")
+_MADE_ID = re.compile(r" AS #(\d+)")
 _RENAMED = re.compile(r"(?<=[\[ ])#(\d+)L? AS #(\d+)L?(?=[,\]])")
 _HINT = re.compile(r", (?:left|right)Hint=\([^()]*\)")
 _ALIAS_OF_GENERATOR = re.compile(r"^(Generate .*, (?:true|false)), \w+, (?=\[)", re.DOTALL)
@@ -61,6 +64,9 @@ def _seen_twice(node: Node) -> tuple[set[str], set[str]]:
         twice |= found | (seen & ids)
         if not (at and node.text.startswith(_OF_THE_LEFT)):
             seen |= ids
+    if node.kind in ("Project", "Aggregate"):
+        # What it does not name nobody names above it: LATERAL has the relations before it a second time, below.
+        seen &= {number for number, _ in _ID.findall(node.text)}
     return seen, twice
 
 
@@ -87,8 +93,15 @@ def _without_names(tree: Node) -> Node:
 
 
 def _without_renaming(tree: Node) -> Node:
-    made = [node.text for node in walk(tree) if node.kind in ("Project", "Aggregate")]
-    same = {new: old for text in made for old, new in _RENAMED.findall(text)}
+    """But for the keys of a copy that LATERAL has of what is before it: by their ids they are told from that."""
+    copied = _made_twice(tree)
+    same = {
+        new: old
+        for node in walk(tree)
+        if node.kind in ("Project", "Aggregate")
+        for old, new in _RENAMED.findall(node.text)
+        if not (old in copied and _is_distinct(node.text))
+    }
 
     def first(match: re.Match[str]) -> str:
         number = match.group(1)
@@ -96,12 +109,30 @@ def _without_renaming(tree: Node) -> Node:
             number = same[number]
         return f"#{number}{match.group(2)}"
 
+    def old_one(match: re.Match[str]) -> str:
+        return match.group().split(" AS ")[0] if match.group(2) in same else match.group()
+
     def merged(text: str) -> str:
         if text.startswith(("Project", "Aggregate")):
-            text = _RENAMED.sub(lambda match: match.group().split(" AS ")[0], text)
+            text = _RENAMED.sub(old_one, text)
         return _ID.sub(first, text)
 
     return _changed(tree, merged)
+
+
+def _is_distinct(text: str) -> bool:
+    """Nothing but keys: so LATERAL asks what is before it for the values that it looks for."""
+    lists = lists_of("Aggregate", text)
+    return lists is not None and all(_KEY.fullmatch(shown) for shown in lists[1])
+
+
+def _made_twice(tree: Node) -> set[str]:
+    """Ids that come from two places of the plan: Spark has put a copy of one part into another."""
+    found: Counter[str] = Counter()
+    for node in walk(tree):
+        listed = _ID if node.kind == "Relation" else _MADE_ID
+        found.update({match.group(1) for match in listed.finditer(node.text)})
+    return {number for number, often in found.items() if often > 1}
 
 
 def _without_idle_projects(node: Node, ordered: bool = True) -> Node:
@@ -152,6 +183,9 @@ def _output(node: Node) -> list[str] | None:
             return _made(listed)
         case "Filter" | "Sort":
             return _output(node.children[0])
+        case "Expand":
+            lists = lists_of("Expand", node.text)
+            return _made(f"[{', '.join(lists[1])}]") if lists is not None else None
         case "Generate":
             return _generated(node)
         case "Join" if node.text.startswith(_OF_THE_LEFT):
@@ -178,6 +212,14 @@ def _made(listed: str) -> list[str] | None:
     return None if None in found else [each.group(1) for each in found if each is not None]
 
 
+def _as_read_above(project: str, numbers: Mapping[str, int]) -> str:
+    """A list whose order is nobody's, in the order in which its columns are read above."""
+    items, made = listed_items(project.removeprefix("Project ")), _made(project.removeprefix("Project "))
+    if items is None or made is None or not all(each in numbers for each in made):
+        return project
+    return f"Project [{', '.join(each for _, each in sorted(zip((numbers[m] for m in made), items, strict=True)))}]"
+
+
 def _numbered(tree: Node) -> Node:
     numbers: dict[str, int] = {}
 
@@ -185,10 +227,9 @@ def _numbered(tree: Node) -> Node:
         return numbers.setdefault(key, len(numbers))
 
     def numbered(node: Node, ordered: bool) -> Node:
-        text = _ID.sub(lambda match: f"#{number(match.group(1))}{match.group(2)}", node.text)
+        text = _as_read_above(node.text, numbers) if node.kind == "Project" and not ordered else node.text
+        text = _ID.sub(lambda match: f"#{number(match.group(1))}{match.group(2)}", text)
         text = _CTE.sub(lambda match: f"{match.group(1)} {number(f'cte {match.group(2)}')}", text)
-        if not ordered and _PLAIN.fullmatch(text):
-            text = f"Project [{', '.join(sorted(text[9:-1].split(', ')))}]"
         below = _is_ordered_below(node, ordered)
         inner = tuple(numbered(each, True) for each in node.inner)
         return Node(text, tuple(numbered(child, below) for child in node.children), inner)

@@ -72,7 +72,9 @@ def _(operator: Project, needed: frozenset[str]) -> Operator:
     kept = replace(operator, items=items)
     child = _prune(operator.child, _read_by(kept))
     # What only passes columns on says nothing: those above find them below it.
-    return child if all(item.value.columns == {item.name} for item in items) else replace(kept, child=child)
+    passes_on = all(item.value.columns == {item.name} for item in items)
+    of_lateral = isinstance(child, Lookup) and child.lateral is not None  # whose value is no column, as it is written
+    return child if passes_on and not of_lateral else replace(kept, child=child)
 
 
 @_prune.register
@@ -123,11 +125,16 @@ def _branch(branch: Project, kept: tuple[int, ...]) -> Project:
 
 @_prune.register
 def _(operator: Aggregate, needed: frozenset[str]) -> Operator:
-    calls = tuple(call for call in operator.calls if call.name in needed)
+    pivoted = operator.pivoted
+    apart = pivoted is not None and pivoted.apart  # what is picked is computed of all rows, whatever is read of it
+    calls = tuple(call for call in operator.calls if apart or call.name in needed)
     if not operator.keys and not calls:
         calls = operator.calls[:1]
     read = [key.value.columns for key in operator.keys]
     read += [call.value.columns for call in calls]
+    if pivoted is not None and not apart:
+        # It is written with all that it computes.
+        read += [*(call.columns for call in pivoted.calls), frozenset(name for name, _ in pivoted.columns)]
     return replace(operator, calls=calls, child=_prune(operator.child, frozenset().union(*read)))
 
 

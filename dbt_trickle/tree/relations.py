@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -11,9 +12,13 @@ from dbt_trickle.tree.algebra import Constant, Operator, Scan
 from dbt_trickle.tree.binding import bound
 from dbt_trickle.tree.expressions import expr
 from dbt_trickle.tree.joining import Part, by_name, joined, only
+from dbt_trickle.tree.pivots import pivoted
 from dbt_trickle.tree.scope import Names, Scope, Visible, spelling
+from dbt_trickle.tree.unpivots import unpivoted
 from dbt_trickle.tree.unsupported import Unsupported, not_yet, unsupported
 from dbt_trickle.tree.values import Expr, Field
+
+_Node = TypeVar("_Node", bound=exp.Expr)
 
 
 @dataclass(frozen=True)
@@ -57,17 +62,38 @@ def relations(select: exp.Select, place: Place) -> Part:
     if from_ is None:
         name = place.names.numbered("one")
         return Constant(((Expr("1"),),), (name,), alone=True), Scope()
-    return _joins(_relation(from_.this, place), select.args.get("joins"), place)
+    return _joins(from_.this, select.args.get("joins"), place)
 
 
-def _joins(first: Part, joins: Sequence[exp.Join] | None, place: Place) -> Part:
-    """From left to right: a comma binds as much as JOIN does, unlike in the standard, so that ON sees all before it."""
-    part = first
+def _joins(first: exp.Expr, joins: Sequence[exp.Join] | None, place: Place) -> Part:
+    """From left to right: a comma binds as much as JOIN does, unlike in the standard, so that ON sees all before it.
+
+    So does PIVOT, which is of all that stands before it, whatever the parser hangs it on.
+    """
+    first, pivots = _without_pivots(first)
+    part = _turned(_relation(first, place), pivots, place.names)
     for join in joins or ():
-        if isinstance(join.this, exp.Lateral):
+        join, behind = _without_pivots(join)
+        right, pivots = _without_pivots(join.this)
+        if isinstance(right, exp.Lateral):
             part = place.lateral(join, part, place)
         else:
-            part = joined(join, part, _relation(join.this, place), place.names)
+            part = joined(join, part, _relation(right, place), place.names)
+        part = _turned(part, [*pivots, *behind], place.names)
+    return part
+
+
+def _without_pivots(node: _Node) -> tuple[_Node, list[exp.Pivot]]:
+    pivots = node.args.get("pivots") or []
+    if pivots:
+        node = node.copy()
+        node.set("pivots", None)
+    return node, pivots
+
+
+def _turned(part: Part, pivots: Sequence[exp.Pivot], names: Names) -> Part:
+    for each in pivots:
+        part = unpivoted(part, each, names) if each.args.get("unpivot") else pivoted(part, each, names)
     return part
 
 
@@ -89,7 +115,7 @@ def _relation(node: exp.Expr, place: Place) -> Part:
         only(node, "this")  # joins in parentheses: what is in them stays visible
         first = node.this.copy()
         joins = first.args.pop("joins", None)
-        return _joins(_relation(first, place), joins, place)
+        return _joins(first, joins, place)
     if isinstance(node, exp.Subquery) and isinstance(unwrapped(node.this), (exp.Select, exp.SetOperation)):
         only(node, "this", "alias")
         tree, columns = place.query(node.this, place, node.alias)

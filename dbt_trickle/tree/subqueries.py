@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from dbt_trickle.tree.algebra import Filter, Operator, SemiJoin
-from dbt_trickle.tree.binding import Resolve, bound
+from dbt_trickle.tree.binding import Resolve, bound, is_of_the_user
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
 from dbt_trickle.tree.expressions import column, expr, name_parts
 from dbt_trickle.tree.functions import OVER_WINDOWS
@@ -21,7 +21,7 @@ from dbt_trickle.tree.lookups import Lookups, Reader
 from dbt_trickle.tree.members import Member
 from dbt_trickle.tree.relations import Place, relations, unwrapped
 from dbt_trickle.tree.scope import Scope
-from dbt_trickle.tree.unsupported import unsupported
+from dbt_trickle.tree.unsupported import not_yet, unsupported
 
 
 def filtered(tree: Operator, scope: Scope, where: exp.Where | None, place: Place) -> Operator:
@@ -97,6 +97,9 @@ def inside(query: exp.Select, outer: Scope, place: Place) -> tuple[Operator, Sco
     where = query.args.get("where")
     for each in conjuncts(where.this) if where else ():
         if each.find(exp.Query) is None and _reads_outside(each, scope):
+            if any(is_of_the_user(call) and _reads_outside(call, scope) for call in each.find_all(exp.Anonymous)):
+                # Spark 4.1 joins the outer rows once more for its parameters.
+                raise not_yet("a function of your own over columns of the outer query, in a subquery,", each)
             correlated.append(bound(each, _in_either(scope, outer)))
         else:
             mine.append(each)

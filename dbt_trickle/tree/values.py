@@ -67,11 +67,45 @@ class Predicate:
 
 
 @dataclass(frozen=True)
+class Lateral:
+    """A lookup as a query's FROM has it: a relation of one row, with a column for each field of the value."""
+
+    left: bool
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
 class Grouping:
     """GROUPING SETS as the query has them: keys over the rows that were copied, and positions among them."""
 
     keys: tuple[Expr, ...]
     sets: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Pivoted:
+    """PIVOT as the query has it: `calls FOR columns IN (values)`, grouped by all columns that it does not name.
+
+    `picked`: Spark is supposed to compute each call by group and value, and then to pick; none: it makes no difference.
+    `apart`: so does the tree.
+    """
+
+    columns: tuple[tuple[str, str], ...]  # the tree's, and what FOR calls them
+    values: tuple[tuple[Expr, ...], ...]  # each with one part for each column
+    calls: tuple[Expr, ...]  # over the rows
+    picked: bool | None
+    apart: bool
+    rows: tuple[str, ...]  # the columns of the rows, in order
+    names: tuple[str, ...]  # of what is made of them, by value and call
+
+
+@dataclass(frozen=True)
+class Unpivoted:
+    """UNPIVOT as the query has it: of each row that is made the columns that are read, and what it is called."""
+
+    columns: tuple[tuple[str, ...], ...]
+    called: tuple[str, ...]
+    rows: tuple[str, ...]  # the columns of the rows, in order
 
 
 @dataclass(frozen=True)

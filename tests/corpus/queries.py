@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from zlib import crc32
 
+import sql_functions
 import tables
 import yaml
 
@@ -32,6 +33,7 @@ def of_small_tables() -> dict[str, str]:
         # By what they say: others come to stand between them.
         **{f"planned_{crc32(text.encode()):08x}": named(text) for text in planned},
         **{f"grown_{number}": text for number, text in enumerate(grown)},
+        **{f"calling_{name}": text for name, text in sql_functions.queries().items()},
         **{f"written_{name}": text for name, text in written.items()},
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import queries
+import sql_functions
 import tables
 import tpch
 from corpus_runs import DIFFERENTIAL, Corpus
@@ -32,12 +33,15 @@ class TestCorpus:
     @pytest.fixture(scope="class")
     def world(self, dbt_profile_target: dict[str, Any]) -> World:
         settings = ProjectSettings(catalog_schema="corpus_catalog", change_schema="corpus_changes")
-        return World.create(embedded_sessions(dbt_profile_target), settings)
+        connect = embedded_sessions(dbt_profile_target)
+        session = connect()  # one for all questions: a new one costs a fifth of what it is asked
+        return World.create(connect, settings, lambda: session)
 
     def test_small_tables(self, world: World) -> None:
         rng = random.Random(SEED)
         names = {name: f"{world.schema}.{name}" for name in tables.TABLES}
-        world.sql(*tables.created(rng, names))
+        names["lib"] = world.schema
+        world.sql(*tables.created(rng, names), *sql_functions.created(world.schema))
         corpus = Corpus(world)
         corpus.load(chosen(queries.of_small_tables()), names)
         for number in range(ROUNDS):

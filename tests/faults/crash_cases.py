@@ -1,4 +1,4 @@
-"""What a run may be doing when it dies; commands are in crash_commands.py.
+"""What a run may be doing when it dies; commands are in crash_commands.py, captures that change in crash_captures.py.
 
 A case is one stream table of its own, in a state where that is due.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from multiprocessing.connection import Connection
 from typing import Any
+from unittest.mock import patch
 
 from engine_world import Rows, World
 from fault_sessions import Mortal
@@ -17,6 +19,7 @@ from fault_thrift import ThriftSessions
 from dbt_trickle.config.model import SourceSettings
 from dbt_trickle.names import Relation, key_of
 from dbt_trickle.plan.steps import Constraint, Docs
+from dbt_trickle.run import retire
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
@@ -43,9 +46,11 @@ class Case:
     from_the_start = False  # to die before the first statement that counts is to leave the warehouse as it was
     exists = True  # before the action; readers must be served all the while then
     query = AGGREGATE
+    gap = False  # the name is nobody's for a moment: readers may find nothing under it
     known = False  # in company, what it executes is known: what is due, or the same as the first one
     config: Mapping[str, Any] = {}
     due: Sequence[str] = ()  # the words of the statements that count, beside the journal's, where that is the matter
+    asks = ""  # words of a statement that only reads, where it is the matter that it is asked
     mode = "full"  # understanding a query takes statements that only read: where they are the matter, `auto`
 
     def __init__(self, world: World, expose: str, orders: Relation, number: int) -> None:
@@ -63,6 +68,9 @@ class Case:
 
     def recover(self) -> None:
         """What the user does after the crash, before the next run."""
+
+    def captured(self, told: bool) -> tuple[str, str] | None:
+        """How its source is captured then, and why, where that is the matter. `told`: the dead run had said its own."""
 
     def leaves_as_is(self, statement: str) -> bool:
         """The catalog's own objects are there already, but for the first of all runs."""
@@ -114,17 +122,17 @@ class BringIn(Overwrite):
     due = ("CACHE LAZY TABLE", "INSERT INTO", "DROP VIEW IF EXISTS")
 
 
-class ChangeOver(BringIn):
-    """A source is about to go from its change feed to its log: both are read, and compared."""
+class Differ(Overwrite):
+    """A full refresh that another stream table reads: what differs is written.
 
-    def __init__(self, world: World, expose: str, orders: Relation, number: int) -> None:
-        super().__init__(world, expose, orders, number)
-        if number == 0:
-            world.sql(f"ALTER TABLE {orders.sql} SET TBLPROPERTIES (delta.enableChangeDataFeed = true)")
+    The view of its changes was made at the end of the run that brought the reader, and is found by this one.
+    """
+
+    due = ("ALTER VIEW", "CACHE LAZY TABLE", "MERGE INTO", "DROP VIEW IF EXISTS")
 
     def provoke(self) -> None:
-        self.world.run(self.request)
-        self.move()
+        text = f"SELECT total FROM {self.request.public.sql}"
+        self.world.run(self.world.request(f"reads_{self.request.public.identifier}", text, refresh_mode="full"))
 
 
 class OverwriteAndDescribe(Overwrite):
@@ -149,10 +157,54 @@ class SwitchOn(Create):
         self.request = replace(self.request, sources={key_of(str(own)): SourceSettings(enable_change_feed=True)})
 
 
+class MaintainedAnew(OverwriteAndDescribe):
+    """All rows of a stream table that is maintained otherwise, with what is hidden in it."""
+
+    mode = "auto"
+
+    def act(self, session: Session, run: Invocation) -> None:
+        self.world.run(replace(self.request, full_refresh=True), session=session, run=run)
+
+
 class Alter(Overwrite):
     def provoke(self) -> None:
         query = AGGREGATE.replace("count(*) AS orders", "count(amount) AS number")
         self.request = self.asked(query, docs=NEW_DOCS, constraints=NOT_NEGATIVE)
+
+
+class MaintainedAlter(Alter):
+    mode = "auto"
+
+
+class Sweep(Alter):
+    """An old generation that nobody can be reading any more."""
+
+    due = ("DROP TABLE IF EXISTS",)
+
+    def provoke(self) -> None:
+        super().provoke()
+        self.world.run(self.request)
+
+    def act(self, session: Session, run: Invocation) -> None:
+        with patch.object(retire, "GRACE", timedelta()):
+            super().act(session, run)
+
+    def leaves_as_is(self, statement: str) -> bool:
+        return not statement.startswith(self.due)
+
+
+class Switch(Case):
+    """The other `expose`. Nothing can swap a view for a table, nor a table for a view."""
+
+    gap = True
+
+    def provoke(self) -> None:
+        self.expose = {"view": "table", "table": "view"}[self.expose]
+        self.request = self.asked(self.query, docs=DOCS, constraints=SOME)
+
+    def leaves_as_is(self, statement: str) -> bool:
+        """What it has in common with other loads is met there."""
+        return not statement.startswith(("CREATE ", "DROP ")) or super().leaves_as_is(statement)
 
 
 class Reinitialize(Case):
@@ -162,6 +214,10 @@ class Reinitialize(Case):
 
     def move(self) -> None:
         self.world.sql(f"ALTER TABLE {self.orders.sql} ADD COLUMN more INT")
+
+
+class MaintainedReinitialize(Reinitialize):
+    mode = "auto"
 
 
 class Describe(Case):

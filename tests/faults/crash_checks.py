@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from crash_cases import Case, storages
 from engine_world import Rows
 
-from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.catalog.state import Dependency, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.run import recover, repair, verify
 from dbt_trickle.run.frozen import Frozen
@@ -31,7 +31,7 @@ def readers_are_served(case: Case, old: Rows | None, where: str) -> None:
         shown = case.shown()
     except WarehouseError as problem:
         assert is_missing(problem) and case.request.public.identifier in str(problem), f"{where}: {problem}"
-        assert old is None or "Drop" in type(case).__name__, f"{where}: {problem}"
+        assert old is None or case.gap, f"{where}: {problem}"
         return
     if old is not None and shown != old:
         assert shown == case.world.rows(case.request.query), f"{where}: a reader met {shown}"
@@ -60,7 +60,7 @@ def all_right(dead: list[Dead]) -> None:
     """One run recovers all of them; what is wrong is told of all."""
     world = dead[0].case.world
     world.run(*(one.case.request for one in dead))
-    states, wanted, history, frozen = world.states(), {}, world.history(), Frozen(world.looking)
+    catalog, wanted, history, frozen = world.catalog(), {}, world.history(), Frozen(world.looking)
     wrong = []
     for one in dead:
         request = one.case.request
@@ -68,10 +68,11 @@ def all_right(dead: list[Dead]) -> None:
             wanted[request.query] = world.rows(request.query)
         try:
             assert one.case.shown() == wanted[request.query]
-            state = states.get(request.pgt_id)
+            state = catalog.stream_tables.get(request.pgt_id)
             assert state is not None, "the catalog has nothing of it"
             verdict = verify.verify(world.looking, frozen, state)
-            assert verdict.outcome == verify.OK, verdict
+            assert (verdict.outcome, verdict.reason) == (verify.OK, ""), verdict  # nothing was left out
+            _captured(one, catalog.dependencies.get(request.pgt_id, ()))
             _agrees_with_its_storage(one.case, state)
             _history_is_true(one, [row for row in history if row["pgt_id"] == request.pgt_id])
             _nothing_left_over(one.case, state)
@@ -93,6 +94,11 @@ def _agrees_with_its_storage(case: Case, state: StreamTable) -> None:
     assert marker.rows_before + inserted - deleted == state.rows
     assert state.status == "ACTIVE"
     assert state.is_populated
+
+
+def _captured(one: Dead, rows: Sequence[Dependency]) -> None:
+    wanted = one.case.captured(told=one.served is None)
+    assert wanted is None or [(row.cdc_mode, row.cdc_reason) for row in rows] == [wanted], rows
 
 
 def _history_is_true(one: Dead, rows: list[Mapping[str, Any]]) -> None:

@@ -18,6 +18,8 @@ from dbt_trickle.run.session import Session, is_missing
 class Drop(Case):
     """`trickle drop`; the next run makes it again."""
 
+    gap = True
+
     def act(self, session: Session, run: Invocation) -> None:
         tables = self.tables(session)
         if self.request.pgt_id in tables:
@@ -71,6 +73,44 @@ class DropAll(DropAgain):
         assert self.reader.pgt_id not in self.tables(self.world.looking)
         assert self.world.kind_of(self.reader.public) is None
         assert not storages(self.world, self.reader)
+
+
+class Leave(Drop):
+    """Its model is a table now: dbt drops the view in its way, and builds it. Then the model is what it was."""
+
+    materialized = "table"
+
+    def act(self, session: Session, run: Invocation) -> None:
+        public = self.request.public
+        leave.before_other_materialization(session, run, public, self.materialized)
+        self.build(session, public.sql)
+        leave.after_other_materialization(session, run, public, built=True)
+        run.close(session)
+
+    def build(self, session: Session, public: str) -> None:
+        if self.world.kind_of(self.request.public) == "view":
+            session.execute(f"DROP VIEW {public}")
+        session.execute(f"CREATE OR REPLACE TABLE {public} USING delta AS {self.request.query}")
+
+    def recover(self) -> None:
+        session = self.world.looking
+        self.act(session, self.world.invocation())  # dbt run
+        assert self.request.pgt_id not in self.tables(session)
+        assert self.world.kind_of(self.request.public) == "table"
+        assert not storages(self.world, self.request)
+        columns = session.query(f"DESCRIBE TABLE {self.request.public.sql}")
+        assert not [row for row in columns if row["col_name"].startswith("__pgt_")], columns
+
+
+class LeaveForIncremental(Leave):
+    """Its model is an incremental one now, which goes on with the table that it finds."""
+
+    materialized = "incremental"
+    gap = False
+    mode = "auto"  # with hidden columns
+
+    def build(self, session: Session, public: str) -> None:
+        session.execute(f"INSERT OVERWRITE {public} {self.request.query}")
 
 
 class Compact(Case):

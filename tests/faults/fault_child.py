@@ -21,6 +21,7 @@ PROCESSES.set_forkserver_preload(
         "__main__",
         "fault_child",
         "crash_cases",
+        "crash_captures",
         "crash_ways",
         "crash_commands",
         "soak_world",

@@ -10,21 +10,15 @@ from multiprocessing.synchronize import Barrier
 from typing import Any
 
 from fault_thrift import ThriftSession
+from listening import is_its_own
 
 from dbt.adapters.trickle.statements import writes
-from dbt_trickle.apply import few
 from dbt_trickle.catalog import tables
 from dbt_trickle.errors import WarehouseError
-from dbt_trickle.names import quote
 from dbt_trickle.run.session import Session
 
 LONGEST = 240.0
 DEAD = 9
-
-
-def is_its_own(sql: str) -> bool:
-    """What a session keeps for itself, and lets go: nobody else sees it, and it ends with the session."""
-    return sql.startswith(("CACHE ", "DROP VIEW ")) and quote(few.VIEW) in sql.split("\n")[0]
 
 
 def counts(sql: str) -> bool:
@@ -56,8 +50,10 @@ class Recorder(Watched):
 
     every: bool = False
     executed: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)  # all of it
 
     def before(self, sql: str) -> None:
+        self.asked.append(sql)
         if self.every or counts(sql):
             self.executed.append(sql)
 

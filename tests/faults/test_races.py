@@ -27,10 +27,11 @@ from dbt_trickle.run.refresh import refresh
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session, is_conflict
 
-pytestmark = pytest.mark.thrift
+pytestmark = [pytest.mark.thrift, pytest.mark.in_turn(3)]
 
 # How a change is brought in: what the statement begins with, and how many rows are few then.
-REPLACED, MERGED = ("INSERT INTO `fault_changes`", few.MOST), ("MERGE", 0)
+REPLACED, MERGED = ("INSERT INTO `{storages}`", few.MOST), ("MERGE", 0)
+APPENDED = ("INSERT INTO `{storages}`", 0)
 # A run's first INSERT INTO says that it began, its second one, where nothing moved, how it ended.
 CLOSED = ("INSERT INTO", few.MOST)
 
@@ -55,6 +56,7 @@ def running(
 ) -> Done:
     """A run that meets the other one at a statement; in a process of its own."""
     few.MOST = most
+    at = at.format(storages=world.schema if request.config.expose == "table" else world.settings.change_schema)
     run, session = world.invocation(wait=patiently), Meeting(world.looking, at, barrier, number, times)
     row = world.run(request, session=session, run=run)[0].refresh
     session.require_met()
@@ -134,17 +136,32 @@ def test_two_full_refreshes(world: World, expose: str, at: str) -> None:
     all_right(world, request)
 
 
-@pytest.mark.parametrize(("at", "most"), [REPLACED, MERGED], ids=["replaced", "merged"])
-def test_two_differential_refreshes(world: World, at: str, most: int) -> None:
-    create_source(world)
-    request = totals(world, refresh_mode="differential")
+@pytest.mark.parametrize(
+    ("expose", "way", "work"),
+    [
+        ("view", REPLACED, "replace"),
+        ("view", MERGED, "merge"),
+        ("view", APPENDED, "append"),
+        ("table", REPLACED, "replace"),
+        ("table", MERGED, "merge"),
+    ],
+)
+def test_two_differential_refreshes(world: World, expose: str, way: tuple[str, int], work: str) -> None:
+    """An INSERT that reads nothing of its table conflicts with no other one: it is the batch that keeps two apart."""
+    orders = create_source(world).sql
+    query = "SELECT region, amount FROM {orders}" if work == "append" else AGGREGATE
+    request = totals(world, query, refresh_mode="differential", expose=expose)
     world.run(request)
-    world.sql(
-        f"INSERT INTO {world.relation('orders').sql} VALUES ('west', 4)",
-        f"DELETE FROM {world.relation('orders').sql} WHERE region = 'south'",
-    )
-    assert sorted(race(world, at, request, request, most=most)) == [("DIFFERENTIAL", 1, 1), ("NO_DATA", 0, 0)]
-    assert world.states()[request.pgt_id].batch == 2
+    world.sql(f"INSERT INTO {orders} VALUES ('west', 4)")
+    if work != "append":
+        world.sql(f"DELETE FROM {orders} WHERE region = 'south'")
+    at, most = way
+    done = ("DIFFERENTIAL", 1, 0 if work == "append" else 1)
+    assert sorted(race(world, at, request, request, most=most)) == [done, ("NO_DATA", 0, 0)]
+    state = world.states()[request.pgt_id]
+    commits = recover.marked_commits(world.looking, state.storage, request.pgt_id)
+    assert [(marker.batch, marker.work) for _, marker in commits] == [(2, work), (1, "overwrite")]
+    assert state.batch == 2
     all_right(world, request)
 
 

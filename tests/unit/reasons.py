@@ -51,15 +51,20 @@ KEYWORDS = {
     "gone",
     "how",
     "why",
+    "held",
+    "apart",
 }
 # Variables that hold one: what is assigned to them is read.
 VARIABLES = {
-    "changed", "differs", "found", "how", "doubtful", "message", "no_feed", "obstacle", "problem", "reason",
-    "recomputed", "told", "what", "why", "why_log",
+    "changed", "differs", "found", "held", "how", "doubtful", "lost", "message", "no_feed", "obstacle", "problem",
+    "reason", "recomputed", "told", "what", "why", "why_log",
 }  # fmt: skip
 # Functions whose texts are reasons, or parts of them.
 FUNCTIONS = {
     ("apply/base.py", "incomparable"),
+    ("apply/unrestricted.py", "obstacle"),
+    ("apply/unrestricted.py", "rows_went"),
+    ("apply/unrestricted.py", "this_time"),
     ("capture/base.py", "incomparable"),
     ("capture/choose.py", "_told"),
     ("capture/choose.py", "choose"),
@@ -69,15 +74,20 @@ FUNCTIONS = {
     ("capture/transition.py", "_serves"),
     ("capture/transition.py", "reading"),
     ("delta/aggregate/state.py", "stateful"),
+    ("plan/agree.py", "__str__"),
     ("plan/cost.py", "__str__"),
     ("plan/cost.py", "_told"),
     ("plan/decide.py", "_changed"),
     ("plan/decide.py", "_first_load"),
+    ("plan/decide.py", "_nothing_moved"),
     ("plan/decide.py", "moved_sources"),
     ("plan/due.py", "_why"),
     ("run/capture_health.py", "_judged"),
     ("run/consider.py", "_shown_otherwise"),
     ("run/consider.py", "_why_anew"),
+    ("run/functions.py", "described"),
+    ("run/functions.py", "obstacle"),
+    ("run/functions.py", "parse_function"),
     ("run/guard.py", "touched"),
     ("run/orphans.py", "why_removed"),
     ("run/doubts.py", "_of_maps"),
@@ -85,15 +95,21 @@ FUNCTIONS = {
     ("run/doubts.py", "_told_again"),
     ("run/doubts.py", "_unlike"),
     ("run/doubts.py", "doubt"),
+    ("run/pivot_doubts.py", "of_pivot"),
+    ("run/pivot_doubts.py", "of_unpivot"),
+    ("run/refresh.py", "only_anew"),
     ("run/understand.py", "_obstacle"),
     ("run/understand.py", "other_than"),
     ("run/views.py", "unlike"),
+    ("run/together.py", "_told"),
     ("run/windows.py", "disagreed"),
     ("tree/guard.py", "_parting"),
     ("tree/guard.py", "_unclear"),
     ("tree/guard.py", "difference"),
-    ("tree/guard.py", "of_today"),
+    ("tree/days.py", "_of_rows"),
+    ("tree/days.py", "of_today"),
     ("tree/size.py", "too_large"),
+    ("tree/user_functions.py", "_obstacle"),
 }
 # Texts, or tables of texts, of which a part of a reason is taken.
 CONSTANTS = (
@@ -105,7 +121,9 @@ CONSTANTS = (
 # Attributes that hold one.
 ATTRIBUTES = {
     "cdc_reason",
+    "apart",
     "gone",
+    "held",
     "how",
     "obstacle",
     "reason",

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 # Arguments that are other programs' words: what stands before them has a row.
 OTHERS_WORDS = {
     "sql/analysis.py: str(problem).splitlines()[0] if str(problem) else type(problem).__name__",
-    "sql/verbatim.py: re.sub(' but got <Token.*?>(?=\\\\.|$)', '', first)",
+    "sql/verbatim.py: _first_line(problem)",
     # Of limits that were passed, each of which has a row.
     "run/capture_health.py: '; '.join((reason for _, reason in passed))",
     "run/compared.py: '; '.join(map(str, current.unversioned))",

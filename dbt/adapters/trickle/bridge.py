@@ -162,7 +162,7 @@ class Project:
             existing=str(existing.type) if existing is not None else None,
             shown=requests.view_text(existing),
             sampled=False,
-            full_refresh=False,
+            full_refresh=bool(node["config"].get("full_refresh")),
             project=self.name,
             dbt_target=self.dbt_target,
             settings=self.settings,

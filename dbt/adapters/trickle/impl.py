@@ -84,6 +84,7 @@ class TrickleAdapter(SparkAdapter):
                         requests.schedule(node),
                         requests.stream_tables_read(graph, node),
                         is_named(str(node["unique_id"]), getattr(self.config.args, "select", None) or ()),
+                        requests.diamond_schedule_policy(node),
                     )
                     for node in planned
                 ],

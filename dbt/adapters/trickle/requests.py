@@ -38,12 +38,19 @@ def selected(graph: Mapping[str, Any], unique_ids: Iterable[str]) -> list[Node]:
 
 
 def schedule(node: Node) -> str | None:
-    """A wrong one is told when the model is refreshed."""
-    given = node["config"].get("schedule")
+    return _alone(node, "schedule").schedule
+
+
+def diamond_schedule_policy(node: Node) -> str:
+    return _alone(node, "diamond_schedule_policy").diamond_schedule_policy
+
+
+def _alone(node: Node, key: str) -> configuration.StreamTableConfig:
+    """One key of the configuration. A wrong value is told when the model is refreshed."""
     try:
-        return configuration.parse("", {"schedule": given}).schedule
+        return configuration.parse("", {key: node["config"].get(key)})
     except ConfigError:
-        return None
+        return configuration.StreamTableConfig()
 
 
 def stream_tables_read(graph: Mapping[str, Any], node: Node) -> frozenset[str]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.aggregate.functions import Part, Rule, rule
-from dbt_trickle.delta.context import Delta
+from dbt_trickle.delta.context import WENT, Delta
 from dbt_trickle.names import RESERVED_PREFIX, literal, quote
-from dbt_trickle.tree.algebra import Aggregate
+from dbt_trickle.tree.algebra import Aggregate, only_grows
 from dbt_trickle.tree.identity import ROW_ID, row_id
 from dbt_trickle.tree.render import state
 from dbt_trickle.tree.values import Call
@@ -44,14 +44,25 @@ class Stateful:
         """Names and types of the hidden columns."""
         return ((COUNT, "BIGINT"), *((name, part.type) for name, part, _ in _parts(self)))
 
+    @property
+    def growing(self) -> str:
+        """A call that is right only as long as rows come and none go, if there is one."""
+        calls = zip(self.tree.calls, self.rules, strict=True)
+        return next((call.value.sql for call, each in calls if each.only_grows), "")
+
+    def follows(self, append_only: bool) -> bool:
+        """Whether this time what is stored and what changed are enough; `append_only`: no source lost a row."""
+        return append_only or not self.growing
+
 
 def stateful(tree: Aggregate, typed: Sequence[Typed], *, fast: bool = False) -> Stateful | str:
     """Or the reason why the groups have to be computed anew. `fast`: sums of doubles may lose what doubles lose."""
     types = {each.name: each for each in typed}
+    grows = only_grows(tree.child)
     rules = []
     for call in tree.calls:
         of = types[call.name]
-        found = rule(call.function, of.argument, of.result, fast=fast) if call.of_rows else None
+        found = rule(call.function, of.argument, of.result, fast=fast, grows=grows) if call.of_rows else None
         if found is None:
             return f"{call.value.sql} cannot be brought forward from what is stored"
         rules.append(found)
@@ -73,14 +84,18 @@ def loaded(aggregate: Stateful, at: Mapping[str, str]) -> str:
 
 
 def changed(aggregate: Stateful, below: Delta, cte: str) -> Delta:
-    """What is added to each group's hidden columns; groups to which nothing is added are left out."""
+    """What is added to each group's hidden columns; groups to which nothing is added are left out.
+
+    Where rows may only come, something is added where there are any; one that went is a bug, not to be passed over.
+    """
     tree = aggregate.tree
-    sums = [(COUNT, f"SUM({_W})")]
-    sums += [
-        (part_name, part.of_changes.format(x=_argument(call), w=_W)) for part_name, part, call in _parts(aggregate)
-    ]
+    came = f"CASE WHEN {_W} < 0 THEN raise_error({literal(WENT)}) ELSE {_W} END" if aggregate.growing else _W
+    parts = [(name, part, part.of_changes.format(x=_argument(call), w=_W)) for name, part, call in _parts(aggregate)]
+    sums = [(COUNT, f"SUM({came})"), *((name, total) for name, part, total in parts if not part.together)]
+    others = [(name, value) for name, part, value in parts if part.together]
     chosen = [f"{key.value.sql} AS {quote(key.name)}" for key in tree.keys]
     chosen += [f"coalesce({total}, 0) AS {quote(column)}" for column, total in sums]
+    chosen += [f"{value} AS {quote(column)}" for column, value in others]
     group = f"\nGROUP BY {', '.join(key.value.sql for key in tree.keys)}" if tree.keys else ""
     some = " OR ".join(f"{total} <> 0" for _, total in sums)
     return below.then(cte, f"SELECT {', '.join(chosen)}\nFROM {quote(below.name)}{group}\nHAVING {some}")
@@ -103,13 +118,15 @@ def brought_forward(
     if with_stored:
         unchanged = f"d.{quote(COUNT)} IS NULL"
         named = [f"IF({unchanged}, t.{quote(s)}, {key})" for s, key in zip(key_columns, keys, strict=True)]
-    added = "coalesce(d.{0}, 0)" if with_stored else "d.{0}"
+    added = "coalesce({t}, 0) + " + ("coalesce({d}, 0)" if with_stored else "{d}")
+    together = {name: part.together or added for name, part, _ in _parts(aggregate)}
     moved = ", ".join(
         [
             *(f"{key} AS {quote(k.name)}" for key, k in zip(named, tree.keys, strict=True)),
             *(
-                f"CAST(coalesce(t.{quote(column)}, 0) + {added.format(quote(column))} AS {kind}) AS {quote(column)}"
-                for column, kind in aggregate.hidden
+                f"CAST({together.get(name, added).format(t=f't.{quote(name)}', d=f'd.{quote(name)}')} AS {kind}) "
+                f"AS {quote(name)}"
+                for name, kind in aggregate.hidden
             ),
         ]
     )

@@ -65,7 +65,7 @@ class Shop:
 
     def states(self) -> list[tuple[str, str]]:
         """Of each stream table, how the source is captured and why."""
-        rows = self.world.connect().query(store.read_query(self.world.settings.catalog_schema))
+        rows = self.world.looking.query(store.read_query(self.world.settings.catalog_schema))
         found = store.parse(rows).dependencies
         return [(row.cdc_mode, row.cdc_reason) for r in self.requests for row in found.get(r.pgt_id, ())]
 
@@ -75,7 +75,7 @@ class Shop:
     def events(self) -> list[tuple[str, str]]:
         table = Relation.of(self.world.settings.catalog_schema, "pgt_events").sql
         numbers = ", ".join(str(r.pgt_id) for r in self.requests)
-        rows = self.world.connect().query(
+        rows = self.world.looking.query(
             f"SELECT event, get_json_object(payload, '$.reason') AS reason FROM {table} "
             f"WHERE pgt_id IN ({numbers}) AND event LIKE 'cdc%' ORDER BY at, event"
         )
@@ -83,7 +83,7 @@ class Shop:
 
     def tracked(self) -> list[tuple[Any, ...]]:
         table = Relation.of(self.world.settings.catalog_schema, "pgt_change_tracking").sql
-        rows = self.world.connect().query(
+        rows = self.world.looking.query(
             f"SELECT cdc_mode, last_consumed_version, tracked_by_pgt_ids FROM {table} WHERE source = '{self.source}'"
         )
         return [tuple(row.values()) for row in rows]

@@ -17,4 +17,6 @@ def connect(dbt_profile_target: dict[str, Any]) -> Callable[[], Session]:
 
 @pytest.fixture(scope="class")
 def world(connect: Callable[[], Session]) -> World:
-    return World.create(connect, ProjectSettings(catalog_schema="engine_catalog", change_schema="engine_changes"))
+    session = connect()  # one for all questions: a new one costs a fifth of what it is asked
+    settings = ProjectSettings(catalog_schema="engine_catalog", change_schema="engine_changes")
+    return World.create(connect, settings, lambda: session)

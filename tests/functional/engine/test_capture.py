@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+import turns
 from engine_world import embedded_sessions
 
 pytest.register_assert_rewrite("capture_history", "capture_looked")
@@ -24,11 +25,17 @@ from dbt_trickle.run.session import Session  # noqa: E402
 
 pytestmark = pytest.mark.spark
 
-# More of both: TRICKLE_HISTORIES=20 TRICKLE_HISTORY_COMMITS=30.
-SEEDS = range(1, int(os.environ.get("TRICKLE_HISTORIES", "1")) + 1)
+# More of both: TRICKLE_HISTORIES=20 TRICKLE_HISTORY_COMMITS=30, as `make soak` has them.
+HISTORIES = int(os.environ.get("TRICKLE_HISTORIES", "1"))
 # Partitioned, with deletion vectors, with mapped columns (whose files have other names for them: no log is read there).
 KINDS = [(False, False, False), (True, True, False), (False, True, True), (False, True, False), (True, False, True)]
-KINDS = KINDS[: 2 if len(SEEDS) == 1 else None]
+AT_ONCE, SEEDS_IN_TURN = 2, 4
+# `make test` has time for two kinds: which, and of which seed, the commit of this checkout says.
+TURN = turns.turn(len(KINDS) * SEEDS_IN_TURN)
+SEEDS = range(1, HISTORIES + 1)
+if HISTORIES == 1:
+    SEEDS = range(TURN // len(KINDS) + 1, TURN // len(KINDS) + 2)
+    KINDS = [KINDS[(TURN + number) % len(KINDS)] for number in range(AT_ONCE)]
 IDS = [
     "-".join(("partitioned" if p else "flat", "vectors" if v else "files", *["mapped"][: int(m)])) for p, v, m in KINDS
 ]

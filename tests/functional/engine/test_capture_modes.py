@@ -195,7 +195,7 @@ class TestCaptureModes:
         shop.insert()
         world.sql(f"DELETE FROM {shop.source} WHERE region = 'south'")
         assert shop.run() == ["DIFFERENTIAL"]
-        history = world.connect().query(f"DESCRIBE HISTORY {shop.source}")
+        history = world.looking.query(f"DESCRIBE HISTORY {shop.source}")
         assert [row["operation"] for row in history].count("SET TBLPROPERTIES") == 1
 
     def test_the_views_and_the_command_agree(self, world: World) -> None:
@@ -205,7 +205,7 @@ class TestCaptureModes:
         world.run(shop.requests[0])
         names = [str(request.public) for request in shop.requests]
         view = Relation.of(world.settings.catalog_schema, "cdc_health").sql
-        [row] = world.connect().query(f"SELECT * FROM {view} WHERE source = '{shop.source}'")
+        [row] = world.looking.query(f"SELECT * FROM {view} WHERE source = '{shop.source}'")
         assert (row["cdc_mode"], row["consumers"]) == ("TRIGGER", names), "the more demanding of two counts"
         assert (row["slowest_consumer"], row["lag_versions"]) == (names[1], 1)
         assert row["readable_until"] is not None
@@ -224,7 +224,7 @@ class TestCaptureModes:
         assert capture_health.tell(world.connect(), world.settings, [found], later) == ()
         world.run(*shop.requests, run=replace(world, settings=replace(world.settings, lag_warning_mb=0)).invocation())
         events = Relation.of(world.settings.catalog_schema, "pgt_events").sql
-        rows = world.connect().query(
+        rows = world.looking.query(
             f"SELECT event FROM {events} WHERE pgt_id = {shop.requests[1].pgt_id} AND event LIKE 'capture%' ORDER BY at"
         )
         assert sorted(row["event"] for row in rows) == ["capture_lag_critical", "capture_lag_warning"]

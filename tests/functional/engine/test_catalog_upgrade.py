@@ -37,13 +37,13 @@ class TestCatalogUpgrade:
         )
 
         assert world.refreshed(request) == "NO_DATA"
-        assert store.parse(world.connect().query(store.read_query(catalog))).version == tables.SCHEMA_VERSION
-        properties = {r["key"]: r["value"] for r in world.connect().query(f"SHOW TBLPROPERTIES {journal}")}
+        assert store.parse(world.looking.query(store.read_query(catalog))).version == tables.SCHEMA_VERSION
+        properties = {r["key"]: r["value"] for r in world.looking.query(f"SHOW TBLPROPERTIES {journal}")}
         assert properties.items() >= tables.PROPERTIES.items()
-        [told] = world.connect().query(f"SELECT source, cdc_mode, lag_versions FROM {view}")
+        [told] = world.looking.query(f"SELECT source, cdc_mode, lag_versions FROM {view}")
         assert dict(told) == {"source": orders, "cdc_mode": "NONE", "lag_versions": 0}
 
         world.sql(f"INSERT INTO {orders} VALUES (2)")
         assert world.refreshed(request) == "DIFFERENTIAL"
-        [told] = world.connect().query(f"SELECT cdc_mode, cdc_reason FROM {view}")
+        [told] = world.looking.query(f"SELECT cdc_mode, cdc_reason FROM {view}")
         assert dict(told) == {"cdc_mode": "WAL", "cdc_reason": "its change feed is off"}

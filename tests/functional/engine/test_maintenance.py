@@ -53,7 +53,8 @@ class Dying:
 class TestMaintenance:
     @pytest.fixture(scope="class")
     def world(self, connect: Callable[[], Session]) -> World:
-        world = World.create(connect, SETTINGS)
+        session = connect()
+        world = World.create(connect, SETTINGS, lambda: session)
         world.sql(f"CREATE TABLE {world.schema}.sales (k INT, x INT) USING delta")
         return world
 
@@ -91,7 +92,7 @@ class TestMaintenance:
         assert len(world.history()) == 2 * RUNS
         assert {row["status"] for row in world.history()} == {"COMPLETED"}
         events = Relation.of(SETTINGS.catalog_schema, "pgt_events").sql
-        assert set(world.rows(f"SELECT event FROM {events}")) == {("refresh_completed",)}
+        assert set(world.rows(f"SELECT event FROM {events}")) == {("refresh_completed",), ("cdc_transition_complete",)}
         total = world.rows(f"SELECT total_refreshes FROM {SETTINGS.catalog_schema}.pg_stat_stream_tables")
         assert total == {(RUNS,): 2}
 
@@ -121,7 +122,7 @@ class TestMaintenance:
         own = [row for row in world.history() if row["pgt_id"] == requests[0].pgt_id]
         assert "RUNNING" not in {row["status"] for row in own}
         query = store.read_query(SETTINGS.catalog_schema)
-        assert not store.parse(world.connect().query(query)).unclosed
+        assert not store.parse(world.looking.query(query)).unclosed
 
     def entries(self) -> list[str]:
         """Of a year, in no order: states of three keys, ended runs, refreshes of two stream tables, events."""
@@ -159,10 +160,10 @@ class TestMaintenance:
         return [world.rows(view) for view in views]
 
     def files(self, world: World, table: str) -> int:
-        return int(world.connect().query(f"DESCRIBE DETAIL {table}")[0]["numFiles"])
+        return int(world.looking.query(f"DESCRIBE DETAIL {table}")[0]["numFiles"])
 
     def operations(self, world: World, table: str) -> set[str]:
-        return {str(row["operation"]) for row in world.connect().query(f"DESCRIBE HISTORY {table}")}
+        return {str(row["operation"]) for row in world.looking.query(f"DESCRIBE HISTORY {table}")}
 
     def count(self, world: World) -> int:
-        return int(world.connect().query(f"SELECT count(*) AS n FROM {JOURNAL}")[0]["n"])
+        return int(world.looking.query(f"SELECT count(*) AS n FROM {JOURNAL}")[0]["n"])

@@ -76,7 +76,7 @@ class TestStaysRight:
         world.sql(f"INSERT INTO {t} VALUES (1, 5)")
         shown = next(
             row["data_type"]
-            for row in world.connect().query(f"DESCRIBE TABLE EXTENDED {older.public.sql}")
+            for row in world.looking.query(f"DESCRIBE TABLE EXTENDED {older.public.sql}")
             if row["col_name"] == "View Text"
         )
         assert world.refreshed(replace(older, shown=shown)) == "ALTER"
@@ -128,6 +128,32 @@ class TestStaysRight:
         outcome = world.run(request)[0].refresh
         assert (outcome.action, "another moment tomorrow" in outcome.reason) == ("FULL", True), outcome.reason
         require_right(world, request)
+
+    def test_a_constant_that_is_a_day(self, world: World) -> None:
+        """As a text, of which the optimized plan has only the day that it is today."""
+        t = world.relation("days").sql
+        world.sql(
+            f"CREATE TABLE {t} (d DATE, at TIMESTAMP) USING delta", f"INSERT INTO {t} VALUES (current_date(), now())"
+        )
+        of_today = (
+            "d = 'today'", "at > r'10:30'", "at > concat('10', ':30')",
+            "datediff(d, 'today') < 3", "d = to_date('today')", "months_between(at, 'now') < 1",
+        )  # fmt: skip
+        lasting = (
+            "d > '2024-01-01'", "at >= date_sub(date'2024-01-31', 30)", "at > date_trunc('month', date'2024-03-15')",
+            "d > date_add(to_date('2024-01-01'), 3)", "at > '2024-01-01 10:30:00'", "d IN ('today', '1')",  # as texts
+        )  # fmt: skip
+        requests = [
+            world.request(f"day_{number}", f"SELECT d, at FROM {t} WHERE {condition}")
+            for number, condition in enumerate((*of_today, *lasting))
+        ]
+        world.run(*requests)
+        for condition, outcome in zip((*of_today, *lasting), world.run(*requests), strict=True):
+            told = f"{condition}: {outcome.refresh.action}: {outcome.refresh.reason}"
+            due = "FULL" if condition in of_today else "NO_DATA"
+            assert (outcome.refresh.action, "another moment later" in told) == (due, condition in of_today) or (
+                "a time of today" in told
+            ), told
 
     def test_a_kept_sum_that_does_not_fit_is_no_zero(self, world: World) -> None:
         """That takes ten billion rows, so what is computed of them is looked at by itself."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import turns
 import yaml
 from engine_world import World
 
@@ -16,7 +17,8 @@ from dbt_trickle.errors import TrickleError
 from dbt_trickle.run.request import Request
 
 SCENES: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("trap_scenes.yml").read_text("utf-8"))
-TRAPS = {name: (scene, spec) for scene, of in SCENES.items() for name, spec in of["traps"].items()}
+EVERY_TRAP = {name: (scene, spec) for scene, of in SCENES.items() for name, spec in of["traps"].items()}
+TRAPS = dict(turns.mine(EVERY_TRAP.items(), 2))
 FEED = "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
 Content = Counter[tuple[Any, ...]]
 

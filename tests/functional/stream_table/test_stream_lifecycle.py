@@ -72,7 +72,7 @@ class TestLifecycle:
                 "shown": moved,
                 "switching": LAYOUT,
                 "upstream": moved,
-                "downstream": ("FULL", "upstream moved from version 0 to 1"),
+                "downstream": ("FULL", "upstream moved from version 0 to 2"),
                 "over_quiet": SAME,
                 "over_views": moved,
                 "from_parquet": ("FULL", PARQUET),

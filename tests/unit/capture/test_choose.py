@@ -36,7 +36,13 @@ def facts_of(case: dict[str, Any]) -> LogFacts:
     columns = tuple(case.get("columns", {"id": "int"}).items())
     log = case.get("log")
     return LogFacts(
-        window=Window(Relation.of("shop", "orders"), OLD, max(OLD + len(within), OLD + 1), columns),
+        window=Window(
+            Relation.of("shop", "orders"),
+            OLD,
+            case.get("new", max(OLD + len(within), OLD + 1)),
+            columns,
+            Relation.of("shop", "before") if "new" in case else None,
+        ),
         commits=within,
         later=commits(case.get("later", []), OLD + 1 + len(within)),
         known_at="then",

@@ -11,6 +11,7 @@ import yaml
 
 from dbt_trickle.capture.base import CommitFacts, Effect
 from dbt_trickle.capture.commits import commit_facts, nothing_changed
+from dbt_trickle.formats.base import Marker
 from dbt_trickle.formats.delta import NO_CHANGE
 
 CASES = yaml.safe_load((Path(__file__).parent / "fixtures" / "commits.yml").read_text(encoding="utf-8"))
@@ -23,6 +24,7 @@ def commit(case: dict[str, Any]) -> CommitFacts:
         "operation": case["operation"],
         "operationParameters": case.get("parameters"),
         "operationMetrics": case.get("metrics"),
+        "userMetadata": case.get("metadata"),
     }
     return commit_facts(row)
 
@@ -33,6 +35,19 @@ def test_effect(case: dict[str, Any]) -> None:
     expect = {"rows": None, "feed": None, "vacuum": None, "size": 0, **case["expect"]}
     told = {"effect": found.effect.name, "rows": found.rows, "feed": found.feed, "size": found.size}
     assert {**told, "vacuum": found.removes_files_older_than} == expect
+
+
+def marked(**given: Any) -> CommitFacts:
+    marker = Marker(5, 2, 1, "FULL", "", "", {}, "", "run", 10, **given)
+    metrics = {"numTargetRowsInserted": "5", "numTargetRowsUpdated": "0", "numTargetRowsDeleted": "4"}
+    return commit({"operation": "MERGE", "metrics": metrics, "metadata": marker.to_json()})
+
+
+def test_a_stream_table_says_more_of_its_commits_than_their_metrics() -> None:
+    """A bag's merge counts rows that it only puts back."""
+    assert (marked(work="bag").rows, marked(work="bag", moved=(2, 1)).rows) == (9, 3)
+    assert marked(others=True).others
+    assert not marked().others
 
 
 def test_a_widened_column_is_a_change() -> None:

@@ -86,6 +86,32 @@ def test_what_was_asked_when_the_source_was_pinned_is_not_asked_again() -> None:
     assert (facts.properties, facts.size) == (FEED, 10)
 
 
+ANEW = Window(Relation.of("shop", "now"), 3, 0, (("id", "int"),), Relation.of("shop", "orders"))
+
+
+def test_what_was_loaded_anew_is_asked_for_its_old_version() -> None:
+    for newest in (0, 30):  # commits after that
+        table = Table(*[APPEND] * 4, *[UPDATE] * newest)
+        facts = gather(table, ANEW, delta.instant(at(3)), "auto")
+        assert choose("auto", facts) == Chosen("difference", "it was loaded anew since")
+        assert [text for text in table.asked if "HISTORY" not in text] == [
+            "DESCRIBE QUERY SELECT * FROM `shop`.`orders` VERSION AS OF 3"
+        ]
+
+
+def test_what_was_loaded_anew_and_is_gone() -> None:
+    class Gone(Table):
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            raise WarehouseError("TRK-301", "[TABLE_OR_VIEW_NOT_FOUND] it is not there")
+
+    facts = gather(Gone(), ANEW, delta.instant(at(3)), "auto")
+    assert choose("auto", facts) == Refused(Why.GONE, "the storage that was read is gone")
+    table = Table(*[APPEND] * 4)
+    facts = gather(table, ANEW, delta.instant(at(59)), "auto")
+    assert choose("auto", facts) == Refused(Why.GONE, "dropped and re-created")
+    assert len(table.asked) == 1
+
+
 def test_where_no_row_moved_one_statement_tells_it() -> None:
     table = Table(*[APPEND] * 4, OPTIMIZE, OPTIMIZE)
     facts = gather(table, WINDOW, at(3).isoformat(timespec="milliseconds"), "auto")

@@ -62,11 +62,15 @@ def test_who_stands_on_an_older_generation_is_not_hidden() -> None:
     upstream = StreamTable(
         9, "shop", "orders", "model.shop.orders", storage_relation="changes.st_9_g2", is_populated=True
     )
-    older = reader(1, 100, 1, table_id="changes.st_9_g1", kind="STREAM_TABLE")
+    older = reader(1, 1, 4, table_id="changes.st_9_g1", kind="STREAM_TABLE")
     newer = reader(2, 1, 4, table_id="changes.st_9_g2", kind="STREAM_TABLE")
     source = Source(append(1, 4))
     [found] = look(source, SETTINGS, catalog(older, newer, (upstream, older[1])), NOW)[:1]
-    assert (found.slowest_consumer, found.level, found.problem) == ("shop.st_1", "critical", "it was loaded anew")
+    told = (found.slowest_consumer, found.level, found.problem, found.newest_version)
+    assert told == ("shop.st_1", "ok", "it was loaded anew since", None), "the next refresh goes on from there"
+    cut_off = reader(1, 100, 1, table_id="changes.st_9_g1", kind="STREAM_TABLE")
+    [found] = look(source, SETTINGS, catalog(cut_off, newer, (upstream, older[1])), NOW)[:1]
+    assert (found.slowest_consumer, found.level) == ("shop.st_1", "critical")
     recomputed = reader(1, 100, 1, "NONE", table_id="changes.st_9_g1", kind="STREAM_TABLE")
     [found] = look(source, SETTINGS, catalog(recomputed, (upstream, older[1])), NOW)[:1]
     assert found.level == "ok", "what is recomputed needs no old version"

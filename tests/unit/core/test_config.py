@@ -127,6 +127,8 @@ def test_values(given: dict[str, Any], field: str, value: object) -> None:
         ({"buckets": 4}, "TRK-102", "liquid_clustered_by"),
         ({"partition_by": "a", "liquid_clustered_by": "b"}, "TRK-102", "keep the one"),
         ({"refresh_mode": "immediate"}, "TRK-104", "Use auto, differential or full"),
+        ({"change_buffer": "table"}, "TRK-104", "Use feed"),
+        ({"diamond_consistency": "atomic"}, "TRK-104", "Use none"),
     ],
 )
 def test_refusals(given: dict[str, Any], code: str, told: str) -> None:

@@ -18,7 +18,7 @@ from dbt_trickle.plan.decide import Facts, decide
 
 README = Path(__file__).parents[3] / "README.md"
 MOVED = {"shop.orders": {"version": 8}}
-NOTHING_TOLD = ("full_refresh", True)
+NOTHING_TOLD = ("held", "")
 CASES = yaml.safe_load((Path(__file__).parent / "fixtures" / "decisions.yml").read_text(encoding="utf-8"))
 
 
@@ -112,6 +112,7 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
         {"facts": {"not_due": "not due", "fingerprint": "old", "full_refresh": False}},
         ("SKIP", "NOTHING"),
     ),
+    ("what it reads agrees on no state", {"facts": {"apart": "so"}}, ("SKIP", "NOTHING")),
     ("its storage is gone", {"facts": {"previous_storage_missing": True}}, ("REINITIALIZE", "LOAD")),
     ("its query or its layout changed |", {"facts": {"fingerprint": "new"}}, ("ALTER", "LOAD")),
     ("a refresh found", {"state": {"needs_reinit": True, "reinit_reason": "so"}}, ("REINITIALIZE", "LOAD")),
@@ -123,11 +124,22 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
 ]
 
 
+# Lines below others that hold at the same time, and then lead to something else.
+EXCEPT = {
+    ("its query or its layout changed, and", "`--full-refresh`"),
+    ("what it reads agrees on no state", "its storage is gone"),
+}
+
+
 @pytest.mark.parametrize("number", range(len(ROWS)), ids=[row[0] for row in ROWS])
 def test_the_rows_of_the_readme_apply_in_its_order(number: int) -> None:
     """Each with whatever of the rows below it can hold at the same time."""
     merged: dict[str, Any] = {}
-    for _, applies, _ in reversed(ROWS[number:]):
+    for words, applies, _ in reversed(ROWS[number:]):
+        if words.startswith("what it reads agrees") and ROWS[number][2] == ("FULL", "LOAD"):
+            continue  # the first load is the error TRK-216 then
+        if (ROWS[number][0], words) in EXCEPT:
+            continue
         if applies.get("frontier") is None or number >= len(ROWS) - 2:
             for part, given in applies.items():
                 merged[part] = {**merged.get(part, {}), **given}

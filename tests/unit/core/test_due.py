@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.plan.due import Scheduled, deadline, is_due, not_due, ticks_of
 
 LAST = "2024-05-01T12:00:30.000+00:00"
@@ -93,6 +96,61 @@ def test_a_selection() -> None:
 def test_what_is_named_is_due() -> None:
     named = Scheduled(1, "model.t1", "downstream", named=True)
     assert not_due([named], {1: table(1)}, "2024-05-01T12:00:31+00:00") == {}
+
+
+def over_one_table(*schedules: str | None, slowest: tuple[int, ...] = (), **reads: str) -> dict[int, str]:
+    """What is left out, and why, of a selection of which those that read no other read a table, all the same one."""
+    given = [
+        replace(each, policy="slowest" if each.pgt_id in slowest else "fastest")
+        for each in selected(*schedules, **reads)
+    ]
+    orders = SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 3, LAST)
+    states = {each.pgt_id: table(each.pgt_id) for each in given}
+    bottom = [each.pgt_id for each in given if not each.reads]
+    states |= {number: replace(states[number], frontier={orders.key: orders}) for number in bottom}
+    return not_due(given, states, "2024-05-01T12:03:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("schedules", "slowest", "expected"),
+    [
+        (("1m", "1d", None), (), []),
+        (("1m", "1d", "1d"), (), []),
+        (("1d", "1d", "1m"), (), []),
+        (("1d", "1d", "1d"), (), [1, 2, 3]),
+        # One without a schedule is due at any time, which is no wish for others.
+        ((None, "1d", None), (), [2]),
+        (("1m", "1d", None), (3,), [1, 2]),
+        (("1m", "1d", None), (1,), [1, 2]),
+        (("1m", "1m", None), (1,), []),
+        (("1m", None, "1d"), (2,), [1, 3]),
+        (("downstream", "1m", "1d"), (3,), [1, 2, 3]),
+        (("downstream", "1m", "1d"), (), []),
+    ],
+)
+def test_a_diamond_is_due_with_the_fastest_or_the_slowest_of_it(
+    schedules: tuple[str | None, ...], slowest: tuple[int, ...], expected: list[int]
+) -> None:
+    """The strictest policy wins, whoever of the diamond has it."""
+    assert sorted(over_one_table(*schedules, slowest=slowest, t3="1 2")) == expected
+
+
+def test_what_is_in_no_diamond_keeps_its_schedule() -> None:
+    assert list(over_one_table("1m", "1d", None, "1d", t3="1 2", t4="3")) == [4]
+    assert list(over_one_table("1m", "1d", slowest=(1,))) == [2], "nothing reads both"
+
+
+def test_what_was_never_loaded_waits_for_no_diamond() -> None:
+    given = [replace(each, policy="slowest") for each in selected("1m", "1d", "1m", t2="1", t3="1 2")]
+    assert left_out(given) == [2, 3]
+    assert left_out(given, never=(3,)) == [2]
+
+
+def test_why_a_diamond_waits() -> None:
+    assert over_one_table("1m", "1d", None, slowest=(1,), t3="1 2") == {
+        1: "not due: with `diamond_schedule_policy: slowest` it waits until all of its diamond are",
+        2: "not due: its schedule is 1d",
+    }
 
 
 def test_why() -> None:

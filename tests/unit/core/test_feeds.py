@@ -40,3 +40,23 @@ def test_where_that_is_forbidden_it_is_an_error_that_says_what_helps(source: Sou
     assert (raised.value.code, raised.value.what) == ("TRK-214", f"{source.relation}: {OFF}")
     for text in (switch, "`cdc_mode: auto`", "--full-refresh"):
         assert text in raised.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "is_off"),
+    [
+        (None, False, True),
+        ({}, False, True),
+        ({"shop.orders": ORDERS}, False, False),
+        ({"shop.orders": ORDERS}, True, True),
+    ],
+    ids=["a new stream table", "a new source of it", "it stands where it stood", "it moved"],
+)
+def test_a_source_that_stands_still_for_another_stream_table_is_asked(
+    monkeypatch: pytest.MonkeyPatch, before: Any, asked: bool, is_off: bool
+) -> None:
+    """Which of two runs first must not decide whether the feed that was allowed is switched on."""
+    monkeypatch.setattr(feeds, "_facts", lambda *_: SimpleNamespace(feed=False))
+    state = SimpleNamespace(frontier=before) if before is not None else None
+    pinned = SimpleNamespace(tables={"shop.orders": None} if asked else {})
+    assert feeds._is_off(SimpleNamespace(before=state, pinned=pinned), "shop.orders", ORDERS) == is_off  # type: ignore[arg-type]

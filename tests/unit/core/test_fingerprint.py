@@ -69,6 +69,15 @@ def test_the_case_of_a_path_into_a_variant_counts() -> None:
     assert of("select v:aB from dev.orders") != of("select v:ab from dev.orders")
 
 
+def test_the_case_of_a_field_counts() -> None:
+    """to_json() shows it."""
+    assert of("select to_json(STRUCT(k as A)) as j from o") == of("SELECT to_json(struct(k as A)) AS J FROM O")
+    assert of("select to_json(struct(k as A)) from o") != of("select to_json(struct(k as a)) from o")
+    assert of("select to_json(struct(upper(k) as x, B)) from o") != of(
+        "select to_json(struct(upper(k) as x, b)) from o"
+    )
+
+
 def test_settings_that_change_the_meaning_belong_to_it() -> None:
     text = "select cast(a as int) from dev.orders"
     assert of(text) != of(text, **{"spark.sql.ansi.enabled": "true"})

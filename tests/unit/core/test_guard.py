@@ -33,8 +33,8 @@ STATE = StreamTable(
 )
 
 
-def ours(version: int, action: str = "FULL", number: int = 5) -> dict[str, Any]:
-    marker = Marker(number, version - 1, 1, action, "", "f", {}, "t", "run", 0)
+def ours(version: int, work: str = "overwrite", number: int = 5) -> dict[str, Any]:
+    marker = Marker(number, version - 1, 1, "FULL", "", "f", {}, "t", "run", 0, work=work)
     return {**other(version, "WRITE"), "userMetadata": marker.to_json()}
 
 
@@ -91,9 +91,9 @@ def look(warehouse: Warehouse, state: StreamTable = STATE) -> guard.Storage:
         ([other(4, "RESTORE")], 4),
         ([other(4, "SOMETHING THAT DELTA LEARNED LATER")], 4),
         ([ours(4)], None),
-        ([ours(4, "DIFFERENTIAL")], None),
+        ([ours(4, "merge")], None),
         ([other(4, "DELETE"), ours(5)], None),
-        ([other(4, "DELETE"), ours(5, "DIFFERENTIAL")], 4),
+        ([other(4, "DELETE"), ours(5, "merge")], 4),
         ([ours(4), other(5, "DELETE")], 5),
         ([ours(4, number=6)], 4),
         ([other(v, "OPTIMIZE") for v in range(4, 40)], None),
@@ -135,7 +135,7 @@ def test_a_changed_property_costs_a_second_question_once() -> None:
 
 def test_one_that_a_commit_of_ours_hides_is_found_like_any_other() -> None:
     """This run had looked at version 3; its own commit is version 5."""
-    warehouse = Warehouse(ours(2), ours(3), other(4, "DELETE"), ours(5, "DIFFERENTIAL"))
+    warehouse = Warehouse(ours(2), ours(3), other(4, "DELETE"), ours(5, "merge"))
     after = replace(STATE, batch=4, storage_version=5, seen_version=5, seen_at=told(5))
     state = guard.doubted(warehouse, STATE, after)
     assert (state.needs_reinit, state.hidden_write) == (False, ForeignWrite("DELETE", 4))
@@ -152,8 +152,8 @@ def test_one_that_a_commit_of_ours_hides_is_found_like_any_other() -> None:
     newer = Warehouse(*warehouse.commits, other(6, "WRITE"))
     assert look(newer, state).foreign == ForeignWrite("WRITE", 6)
     assert look(Warehouse(*warehouse.commits, other(6, "OPTIMIZE")), state).foreign == ForeignWrite("DELETE", 4)
-    for action, left in (("DIFFERENTIAL", state.hidden_write), ("REINITIALIZE", None), ("FULL", None), ("ALTER", None)):
-        commit = delta.commit_of(ours(6, action))
+    for work, left in (("merge", state.hidden_write), ("replace", state.hidden_write), ("overwrite", None)):
+        commit = delta.commit_of(ours(6, work))
         assert commit.marker is not None
         marker = replace(commit.marker, definition={"columns": []})
         assert recover.apply_marker(state, state.storage, commit, marker).hidden_write == left
@@ -161,7 +161,7 @@ def test_one_that_a_commit_of_ours_hides_is_found_like_any_other() -> None:
 
 def test_what_nobody_wrote_to_is_not_doubted() -> None:
     for commits in ([other(4, "OPTIMIZE")], [other(4, "DELETE"), ours(5)]):
-        warehouse = Warehouse(ours(3), *commits, ours(6, "DIFFERENTIAL"))
+        warehouse = Warehouse(ours(3), *commits, ours(6, "merge"))
         after = replace(STATE, storage_version=6)
         assert guard.doubted(warehouse, STATE, after) == after
     after = replace(STATE, storage_version=4)

@@ -49,15 +49,28 @@ def test_nothing_is_added_to_others(text: str) -> None:
     assert with_keys(root) is root
 
 
+def test_a_query_is_the_same_in_whichever_order_its_source_has_the_columns() -> None:
+    """And whatever else that has: a stream table upstream may be altered."""
+
+    def mark(columns: str, text: str = "select b, sum(a) as n from u where c > 0 group by b") -> str:
+        root = build(text, {"u": Schema("pgt_5", tuple((name, "int") for name in columns))}).tree
+        shown = tuple(Column(name, "int", name) for name in ("b", "n"))
+        return Shape(shown, root, identity(root), None, "").mark
+
+    assert mark("abc") == mark("cba") == mark("dbca")
+    assert mark("abc") != mark("abc", "select b, sum(c) as n from u where c > 0 group by b")
+    assert mark("abc") != mark("abc", "select b, sum(c) as n from u where a > 0 group by b")
+
+
 def test_a_query_is_the_same_however_it_is_stored() -> None:
     root = build("select n from (select s, sum(d) as n from t group by s) q", SOURCES).tree
     other = build("select n from (select s, min(d) as n from t group by s) q", SOURCES).tree
     tree = with_keys(root)
     shown = (Column("n", "double", "n"),)
-    plain = Shape(root, shown, identity(root), None, "")
-    keyed = Shape(tree, (*shown, Column("`s`", "string", "__pgt_by_0")), identity(tree), None, "", 1)
+    plain = Shape(shown, root, identity(root), None, "")
+    keyed = Shape((*shown, Column("`s`", "string", "__pgt_by_0")), tree, identity(tree), None, "", 1)
     assert plain.mark != keyed.mark
     assert same_query(plain.mark, keyed.mark)
-    assert not same_query(plain.mark, Shape(other, shown, identity(other), None, "").mark)
+    assert not same_query(plain.mark, Shape(shown, other, identity(other), None, "").mark)
     assert not same_query("", keyed.mark)
     assert (keyed.shown, keyed.stored) == (("n",), ("n", "__pgt_by_0", ROW_ID))

@@ -11,6 +11,7 @@ import pytest
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import CommandError, WarehouseError
+from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation
 from dbt_trickle.run import leave, repair, retire
 from dbt_trickle.run.orphans import Orphan
@@ -32,8 +33,12 @@ class Warehouse:
     def __init__(self, tables: Mapping[Relation, Mapping[str, str]], broken: str = "") -> None:
         self.tables, self.broken = {relation.sql: told for relation, told in tables.items()}, broken
         self.done: list[str] = []
+        self.buffers: list[tuple[str, int]] = []  # views of changes that went, and behind how many other statements
 
     def execute(self, sql: str) -> None:
+        if "`changes_pgt_" in sql:
+            self.buffers.append((sql, len(self.done)))
+            return
         if self.broken and sql.startswith("DELETE"):
             raise WarehouseError("TRK-301", self.broken)
         self.done.append(sql)
@@ -99,6 +104,7 @@ def test_dropping_takes_the_public_name_first() -> None:
     warehouse = Warehouse({PUBLIC: VIEW, FIRST: OURS})
     leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False, reads={})
     assert warehouse.changed() == ["DROP VIEW IF EXISTS", "DELETE FROM", "DROP TABLE IF EXISTS"]
+    assert warehouse.buffers == [("DROP VIEW IF EXISTS `changes`.`changes_pgt_5`", 1)], "before what it reads"
     warehouse = Warehouse({PUBLIC: OURS, FIRST: {}})
     leave.drop(warehouse, SETTINGS, EXPOSED, [EXPOSED], cascade=False, reads={})
     assert warehouse.done[:-1] == [
@@ -156,6 +162,19 @@ def test_no_answer_is_no_leave_to_drop() -> None:
     assert warehouse.done == []
 
 
+def test_what_was_read_is_gone_as_well() -> None:
+    """Nothing depends on its buffer: it is told, and the reader is dropped."""
+    upstream = replace(TABLE, pgt_id=4, pgt_name="upstream", storage_relation="changes.st_4_g1", is_populated=True)
+    reader = replace(TABLE, frontier={upstream.key: SourceVersion(upstream.key, "STREAM_TABLE", "", "", 1, "")})
+
+    told: list[str] = []
+    warehouse = Warehouse({PUBLIC: VIEW, FIRST: OURS})
+    leave.drop(warehouse, SETTINGS, reader, [upstream, reader], cascade=False, reads={}, warn=told.append)
+    assert "changes_pgt_4" in told[0]
+    assert warehouse.done[-1].startswith("INSERT INTO")
+    assert warehouse.buffers[-1][1] == len(warehouse.done), "the catalog knows by then"
+
+
 def test_a_reader_that_only_dbt_knows_of() -> None:
     """Its text could not be parsed, so its frontier says nothing of what it reads."""
     reader = replace(TABLE, pgt_id=6, pgt_name="reader", dbt_unique_id="model.shop.reader")
@@ -172,12 +191,49 @@ def test_the_other_ways_in_which_a_storage_goes() -> None:
     found = repair.Findings((), {}, (public, storage), removed=frozenset({5}))
     warehouse = Warehouse({PUBLIC: VIEW, FIRST: OURS})
     assert repair.remove(warehouse, SETTINGS, found) == {public, storage}
+    assert warehouse.buffers == [("DROP VIEW IF EXISTS `changes`.`changes_pgt_5`", 0)]
     assert warehouse.changed() == ["DROP VIEW IF EXISTS", *gone]
     # Between the look and the removal somebody has put something else there.
     warehouse = Warehouse({PUBLIC: FOREIGN["a view"], FIRST: OURS})
     assert repair.remove(warehouse, SETTINGS, found) == {storage}
     assert warehouse.changed() == gone
     warehouse = Warehouse({FIRST: OURS})
-    waiting = replace(TABLE, generation=2, retired=((1, "2026-01-01T00:00:00+00:00"),))
-    retire.sweep(warehouse, waiting, "changes", "2026-01-01T02:00:00+00:00")
+    served = replace(TABLE, generation=2, storage_relation="changes.st_5_g2")
+    waiting = replace(served, retired=((1, "2026-01-01T00:00:00+00:00"),))
+    retire.sweep(warehouse, waiting, (), "changes", "2026-01-01T02:00:00+00:00")
     assert warehouse.changed() == gone
+
+
+def test_a_generation_that_is_served_again_is_not_waiting_to_go() -> None:
+    """Of two runs that altered it the one that led readers on last need not be the one that built last; and a hand may
+    have put the old view back.
+    """
+    long_ago, now = "2026-01-01T00:00:00+00:00", "2026-01-01T02:00:00+00:00"
+    back = replace(TABLE, retired=((1, long_ago), (2, long_ago)))
+    warehouse = Warehouse({FIRST: OURS})
+    left = retire.sweep(warehouse, retire.retire(back, [1, 2, 3], now), (), "changes", now)
+    assert left.retired == ((3, now),)
+    assert [sql for sql in warehouse.done if FIRST.sql in sql] == []
+    assert [sql for sql in retire_only(back, now) if FIRST.sql in sql] == []
+
+
+def retire_only(state: StreamTable, now: str) -> list[str]:
+    """As of a state that an earlier release has written."""
+    warehouse = Warehouse({FIRST: OURS})
+    retire.sweep(warehouse, state, (), "changes", now)
+    return warehouse.done
+
+
+def test_an_old_generation_stays_for_who_goes_on_from_it() -> None:
+    waiting = replace(
+        TABLE,
+        generation=3,
+        storage_relation="changes.st_5_g3",
+        retired=tuple((g, "2026-01-01T00:00:00+00:00") for g in (1, 2)),
+    )
+    stands = SourceVersion(TABLE.key, "STREAM_TABLE", str(TABLE.public), str(FIRST), 4, "")
+    readers = [replace(TABLE, pgt_id=6, frontier={TABLE.key: stands})]
+    warehouse = Warehouse({FIRST: OURS})
+    left = retire.sweep(warehouse, waiting, readers, "changes", "2026-01-01T02:00:00+00:00")
+    assert left.retired == ((1, "2026-01-01T00:00:00+00:00"),)
+    assert [sql for sql in warehouse.done if FIRST.sql in sql] == []

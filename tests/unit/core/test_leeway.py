@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tree_cases import FUNCTIONS, cases
 from tree_cases import SOURCES as CASES
-from tree_cases import cases
 
 from dbt_trickle.tree.build import Schema, build
 from dbt_trickle.tree.leeway import Leeway, leeway
@@ -70,4 +70,4 @@ def test_rows(text: str, why: str) -> None:
 
 @pytest.mark.parametrize("text", [case["sql"] for case in cases() if "tree" in case])
 def test_every_operator_is_known(text: str) -> None:
-    leeway(build(text, CASES).tree)
+    leeway(build(text, CASES, FUNCTIONS).tree)

@@ -82,7 +82,14 @@ def test_names_that_only_begin_like_a_number_are_names(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "stored"), [("total", "total"), ("sum(amount)", "__pgt_out_3"), ("größe", "größe"), ("a b", "__pgt_out_3")]
+    ("name", "stored"),
+    [
+        ("total", "total"),
+        ("sum(amount)", "__pgt_out_3"),
+        ("größe", "größe"),
+        ("a b", "__pgt_out_3"),
+        ("a`b", "__pgt_out_3"),
+    ],
 )
 def test_storage_columns(name: str, stored: str) -> None:
     assert storage_column(name, 3) == stored

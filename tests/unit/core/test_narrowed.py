@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -78,6 +78,21 @@ def test_without_a_way_for_few_nothing_is_asked() -> None:
     with narrowed(spark, merge) as way:
         assert (way.applied, way.sent, way.moved) == (merge, (), None)
     assert spark.sent == []
+
+
+def test_what_is_kept_is_counted_where_it_is_all_that_is_known() -> None:
+    spark = Spark(touched=MOST + 1)
+    found = replace(APPLIED, kept=True, few=replace(FEW, numbers="SELECT numbers"))
+    with narrowed(spark, found) as way:
+        assert (way.applied, way.too_many, way.moved) == (found, True, (1, 0))
+    assert spark.sent == [KEEP, TOUCHED, "SELECT numbers", LET_GO]
+
+
+def test_rows_without_ids_are_merged_however_few_they_are() -> None:
+    spark = Spark(touched=2)
+    found = replace(APPLIED, kept=True, few=replace(FEW, sql=""))
+    with narrowed(spark, found) as way:
+        assert (way.applied, way.too_many, way.is_empty, way.moved) == (found, False, False, (2, 0))
 
 
 @pytest.mark.parametrize("problem", [WarehouseError("TRK-306", "no answer"), KeyboardInterrupt()])

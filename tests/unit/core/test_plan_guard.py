@@ -128,28 +128,6 @@ def test_the_query_is_regenerated_from_its_tree_with_the_placeholders() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("cast", "is_of_today"),
-    [
-        ("cast(ordered_at#14 as timestamp)", False),
-        ("cast(order_id#14L as timestamp)", False),
-        ("cast(region#14 as timestamp)", True),
-        ("cast(substr(region#14, 1, 5) as timestamp)", True),
-        ("cast(cast(order_id#14 as string) as timestamp)", True),
-        ("cast(region#14 as date)", False),
-        ("cast(region#14 as timestamp_ntz)", False),
-        ("cast(split(region#14, ,, -1) as array<timestamp>)", True),
-        ("cast(region#14 as struct<a:int,at:timestamp>)", True),
-        ("from_json(StructField(at,TimestampType,true), region#14, Some(UTC), false).at", True),
-        ("from_csv(StructField(at,DateType,true), region#14, Some(UTC), false, None).at", False),
-    ],
-)
-def test_no_moment_is_made_of_a_text(cast: str, is_of_today: bool) -> None:
-    columns = [column for schema in tree_cases.SOURCES.values() for column in schema.columns]
-    reason = guard.of_today(changed(("amount#13L > 1", f"{cast} > ts#1")), columns)
-    assert bool(reason) == is_of_today
-
-
 ORDERS = "Relation shop.orders[k#1L,region#2,amount#3L] parquet"
 CUSTOMERS = "Relation shop.customers[k#4L,name#5] parquet"
 
@@ -172,6 +150,43 @@ def test_spark_may_copy_what_a_semi_join_compares_with(kind: str) -> None:
     assert guard.same_plan(twice, twice)
     inner = twice.replace(f"Join {kind}", "Join Inner")
     assert not guard.same_plan(inner, inner)
+
+
+def test_a_copy_of_groups_may_call_their_key_something_else() -> None:
+    groups = ("Aggregate [k#4L], [k#4L, sum(a#5) AS s#6]", "+- Relation shop.c[k#4L,a#5] parquet")
+    plan = stacked(
+        "Project [region#2]",
+        "+- Join Inner, (k#1L = k#7L)",
+        "   :- Join LeftSemi, (k#1L = k#4L)",
+        f"   :  :- {ORDERS}",
+        f"   :  +- {groups[0]}",
+        f"   :     {groups[1]}",
+        "   +- Join LeftSemi, (k#7L = k#4L)",
+        "      :- Relation shop.more[k#7L] parquet",
+        f"      +- {groups[0]}",
+        f"         {groups[1]}",
+    )
+    assert guard.same_plan(plan, plan.replace("= k#4L)", "= v#9L)").replace("[k#4L, sum", "[k#4L AS v#9L, sum"))
+
+
+OUTER_TWICE = (
+    "Project [k#1L, n#7L]",
+    "+- Join Inner, (cid#9L <=> cid#2L)",
+    "   :- Relation shop.o[k#1L,cid#2L] parquet",
+    "   +- Project [n#7L, cid#9L]",
+    "      +- Join LeftOuter, (cid#3L = cid#9L)",
+    "         :- Aggregate [cid#2L], [cid#2L AS cid#9L]",
+    "         :  +- Relation shop.o[k#1L,cid#2L] parquet",
+    "         +- Aggregate [cid#3L], [count(1) AS n#7L, cid#3L]",
+    "            +- Relation shop.c[cid#3L] parquet",
+)
+
+
+def test_spark_may_copy_what_lateral_reads_as_long_as_nothing_above_names_the_copy() -> None:
+    plan = stacked(*OUTER_TWICE)
+    assert guard.same_plan(plan, plan)
+    named = stacked(*(line.replace("Project [n#7L, cid#9L]", "Project [n#7L, cid#9L, cid#2L]") for line in OUTER_TWICE))
+    assert not guard.same_plan(named, named)
 
 
 @pytest.mark.parametrize(
@@ -208,6 +223,20 @@ def test_at_the_top_and_below_a_union_a_column_may_not_be_passed_on_twice() -> N
         other = f"\n+- {relation}" if above else ""
         one, two = (f"== Optimized Logical Plan ==\n{plan}{other}\n" for plan in plans)
         assert guard.difference(one, two) is not None
+
+
+def test_a_list_below_may_have_another_order_whatever_it_computes() -> None:
+    """The latest row of each key: Spark works the partition out below the window, beside what the query shows."""
+
+    def plan(listed: str, made: str = "upper(region#2) AS _w0#7") -> str:
+        window = "Window [row_number() windowspecdefinition(_w0#7, k#1L ASC) AS n#8], [_w0#7], [k#1L ASC]"
+        below = f"   +- Project [{listed}]".replace("{made}", made)
+        return stacked("Project [region#2, n#8]", f"+- {window}", below, f"      +- {ORDERS}")
+
+    assert guard.same_plan(plan("region#2, {made}, k#1L"), plan("k#1L, region#2, {made}"))
+    assert not guard.same_plan(plan("region#2, {made}, k#1L"), plan("k#1L, region#2, {made}", "upper(k#1L) AS _w0#7"))
+    other = plan("region#2, {made}, k#1L").replace("Project [region#2, n#8]", "Project [n#8, region#2]")
+    assert not guard.same_plan(plan("region#2, {made}, k#1L"), other), "at the top it is the result's"
 
 
 def test_a_generators_alias_is_no_part_of_its_meaning() -> None:

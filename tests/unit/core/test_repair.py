@@ -45,7 +45,8 @@ class Warehouse:
         self.public: dict[str, Mapping[str, str]] = {}
 
     def execute(self, sql: str) -> None:
-        self.done.append(sql)
+        if "`changes_pgt_" not in sql:  # see test_leaving.py
+            self.done.append(sql)
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         if sql.startswith("SHOW TABLES"):
@@ -187,7 +188,7 @@ def test_an_older_catalog_is_brought_up_to_date() -> None:
     warehouse = Warehouse([], [])
     repair.write(warehouse, SETTINGS, repair.Findings((TABLE,), {TABLE.pgt_id: TABLE}, (), ()))
     views = [sql for sql in warehouse.done if sql.startswith("ALTER VIEW")]
-    assert len(views) == 9
+    assert len(views) == 10
     assert warehouse.done[-1].startswith("INSERT INTO")
 
 

@@ -309,7 +309,7 @@ def test_a_try_that_fails_is_not_made_again_by_the_next_run(monkeypatch: pytest.
     def bring_in(*_: Any) -> None:
         raise WarehouseError("TRK-301", "not enough memory")
 
-    monkeypatch.setattr(refreshing.work, "bring_in", bring_in)
+    monkeypatch.setattr(refreshing.bring, "changes", bring_in)
     with pytest.raises(WarehouseError, match="not enough memory"):
         refreshing.refresh(REQUEST, attempts.warehouse, attempts.run)
     state = attempts.run.state(5)

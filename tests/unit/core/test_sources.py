@@ -13,7 +13,7 @@ from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation, placeholder
-from dbt_trickle.run.pins import PinnedQuery, dependencies
+from dbt_trickle.run.pins import PinnedQuery, Wanted, dependencies
 from dbt_trickle.run.sources import Sources
 
 MEANING = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
@@ -79,7 +79,7 @@ def pin(text: str, answers: Mapping[str, Any], *, upstream: StreamTable | None =
     def at(relation: Relation) -> StreamTable | None:
         return upstream if upstream is not None and upstream.public == relation else None
 
-    return Sources(at, lambda: NOW).pin_query(Warehouse(answers), text, MEANING, {})
+    return Sources(at, lambda: NOW).pin_query(Warehouse(answers), text, Wanted(MEANING, {}))
 
 
 def reasons(pinned: PinnedQuery) -> list[str]:
@@ -133,12 +133,12 @@ def test_spark_s_own_catalog_may_be_named() -> None:
 def test_one_invocation_asks_once_and_sees_one_state() -> None:
     warehouse = Warehouse(table("`shop`.`orders`", 7))
     sources = Sources(lambda _: None, lambda: NOW)
-    first = sources.pin_query(warehouse, "select 1 from shop.orders", MEANING, {})
+    first = sources.pin_query(warehouse, "select 1 from shop.orders", Wanted(MEANING, {}))
     warehouse.answers = table("`shop`.`orders`", 8)
-    assert sources.pin_query(warehouse, "select 1 from SHOP.ORDERS", MEANING, {}).frontier == first.frontier
+    assert sources.pin_query(warehouse, "select 1 from SHOP.ORDERS", Wanted(MEANING, {})).frontier == first.frontier
     assert len(warehouse.asked) == 2
     sources.forget(Relation.of("shop", "orders"))
-    later = sources.pin_query(warehouse, "select 1 from shop.orders", MEANING, {})
+    later = sources.pin_query(warehouse, "select 1 from shop.orders", Wanted(MEANING, {}))
     assert later.frontier["shop.orders"].version == 8, "a node of this run has written it"
 
 
@@ -147,7 +147,8 @@ def test_an_unmoved_source_costs_one_question() -> None:
         "shop.orders": SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 7, "2026-01-02T03:04:05.000+00:00")
     }
     warehouse = Warehouse(table("`shop`.`orders`", 7))
-    pinned = Sources(lambda _: None, lambda: NOW).pin_query(warehouse, "select 1 from shop.orders", MEANING, known)
+    sources, wanted = Sources(lambda _: None, lambda: NOW), Wanted(MEANING, known)
+    pinned = sources.pin_query(warehouse, "select 1 from shop.orders", wanted)
     assert warehouse.asked == ["DESCRIBE HISTORY `shop`.`orders` LIMIT 1"]
     assert pinned.frontier == known
 
@@ -197,7 +198,7 @@ def test_a_view_made_before_or_after_a_setting_is_not_inlined(made: dict[str, st
     session_has = {} if made else {"spark.sql.legacy.timeParserPolicy": "LEGACY"}
     sources = Sources(lambda _: None, lambda: NOW)
     answers = a_view("`shop`.`v`", "select 1 as k", ["k"], **view_has)
-    pinned = sources.pin_query(Warehouse(answers), "select * from shop.v", {**MEANING, **session_has}, {})
+    pinned = sources.pin_query(Warehouse(answers), "select * from shop.v", Wanted({**MEANING, **session_has}, {}))
     assert "spark.sql.legacy.timeParserPolicy" in reasons(pinned)[0]
 
 
@@ -209,8 +210,8 @@ def test_a_view_is_pinned_for_the_settings_of_who_reads_it() -> None:
     sources = Sources(lambda _: None, lambda: NOW)
     elsewhere = {**MEANING, "spark.sql.session.timeZone": "America/New_York"}
     for _ in range(2):
-        assert not sources.pin_query(warehouse, "select * from shop.v", MEANING, {}).unversioned
-        assert "New_York" in reasons(sources.pin_query(warehouse, "select * from shop.v", elsewhere, {}))[0]
+        assert not sources.pin_query(warehouse, "select * from shop.v", Wanted(MEANING, {})).unversioned
+        assert "New_York" in reasons(sources.pin_query(warehouse, "select * from shop.v", Wanted(elsewhere, {})))[0]
     assert warehouse.asked.count("DESCRIBE HISTORY `shop`.`orders` LIMIT 1") == 1, "the table is in one state for all"
 
 
@@ -219,8 +220,8 @@ def test_data_are_as_old_as_their_pin() -> None:
     times = iter(["10:00", "10:30"])
     sources = Sources(lambda _: None, lambda: next(times))
     warehouse = Warehouse({**table("`shop`.`orders`", 7), **table("`shop`.`items`", 1)})
-    assert sources.pin_query(warehouse, "select 1 from shop.orders", MEANING, {}).as_of == ("10:00",)
-    assert sources.pin_query(warehouse, "select 1 from shop.orders, shop.items", MEANING, {}).as_of == (
+    assert sources.pin_query(warehouse, "select 1 from shop.orders", Wanted(MEANING, {})).as_of == ("10:00",)
+    assert sources.pin_query(warehouse, "select 1 from shop.orders, shop.items", Wanted(MEANING, {})).as_of == (
         "10:00",
         "10:30",
     )
@@ -274,6 +275,36 @@ def test_a_stream_table_is_read_from_its_storage_at_its_newest_change() -> None:
     assert pinned.as_of == ("2026-01-01T00:00:00+00:00",)
 
 
+def test_a_stream_table_is_read_as_it_was_found_for_the_whole_run() -> None:
+    """Whatever else this run refreshes meanwhile, and although another run refreshes it."""
+    upstream = StreamTable(
+        5, "shop", "totals", "model.shop.totals", storage_relation="changes.st_5_g1", is_populated=True,
+        columns=(Column("n", "bigint", "n"),),
+    )  # fmt: skip
+    history = "DESCRIBE HISTORY `changes`.`st_5_g1` LIMIT 10"
+    warehouse = Warehouse({history: [commit(8)], **a_view("`shop`.`v`", "select 1 as k", ["k"])})
+    sources = Sources(lambda relation: upstream if relation.key == "shop.totals" else None, lambda: NOW)
+
+    def version() -> int:
+        return sources.pin_query(warehouse, "select * from shop.totals", Wanted(MEANING, {})).frontier["pgt_5"].version
+
+    assert version() == 8
+    warehouse.answers[history] = [commit(9), commit(8)]
+    sources.forget(Relation.of("shop", "other"))
+    assert version() == 8
+    sources.forget(Relation.of("shop", "totals"))
+    assert version() == 9
+
+
+def test_a_stream_table_whose_storage_somebody_has_dropped_is_named() -> None:
+    upstream = StreamTable(
+        5, "shop", "totals", "model.shop.totals", storage_relation="trickle_changes.st_5_g1", is_populated=True
+    )
+    with pytest.raises(ModelError, match=r"TRK-202.*trickle_changes\.st_5_g1.*shop\.totals") as raised:
+        pin("select * from shop.totals", {}, upstream=upstream)
+    assert "Run that stream table" in str(raised.value)
+
+
 def test_a_version_of_the_user_s_own_choice_stays() -> None:
     pinned = pin("select * from shop.orders version as of 3", table("`shop`.`orders`", 7))
     assert pinned.text == "select * from shop.orders version as of 3"
@@ -291,7 +322,94 @@ def test_a_function_of_another_database_may_be_the_user_s_own_here() -> None:
 def test_functions_of_the_user_s_own_are_read_anew_each_time() -> None:
     answers = {**table("`shop`.`orders`", 7), "SHOW SYSTEM FUNCTIONS": [{"function": "hll_union"}]}
     text = "select my_udf(k), hll_union(a, b) from shop.orders"
-    assert reasons(pin(text, answers)) == ["my_udf() is no function of Spark's own"]
+    assert reasons(pin(text, answers)) == ["my_udf() is no function of Spark's own, and is named without its schema"]
+
+
+FUNCTIONS = {"SHOW SYSTEM FUNCTIONS": [{"function": "hll_union"}]}
+
+
+def a_function(name: str, expression: str, deterministic: bool = True) -> dict[str, Any]:
+    return {f"DESCRIBE FUNCTION EXTENDED {name}": described(expression, deterministic=deterministic)}
+
+
+def described(expression: str, *, deterministic: bool) -> list[dict[str, str]]:
+    told = {
+        "sqlFunction.isTableFunc": "false",
+        "sqlFunction.inputParam": "x INT",
+        "sqlFunction.returnType": "INT",
+        "sqlFunction.deterministic": str(deterministic).lower(),
+        "sqlFunction.expression": expression,
+    }
+    return [{"function_desc": f"Usage: {json.dumps(told)}"}]
+
+
+def test_a_sql_function_s_text_stands_for_a_version() -> None:
+    text = "select shop.F(k), `lib`.`g`(k) filter (where lib.h(k) > 1) from shop.orders"
+    answers = {
+        **table("`shop`.`orders`", 7),
+        **FUNCTIONS,
+        **a_function("`shop`.`f`", "lib.h(x) + 1"),
+        **a_function("`lib`.`g`", "x"),
+        **a_function("`lib`.`h`", "x"),
+    }
+    pinned = pin(text, answers)
+    assert pinned.unversioned == ()
+    assert set(pinned.frontier) == {"shop.orders", "shop.f()", "lib.g()", "lib.h()"}
+    assert set(pinned.functions) == {"shop.f", "lib.g", "lib.h"}
+    assert [row.source for row in dependencies(5, pinned.frontier, ())] == ["shop.orders"], "it has no rows"
+    other = pin(text, {**answers, **a_function("`lib`.`h`", "x + 1")})
+    moved = {key for key, version in other.frontier.items() if not version.same_state(pinned.frontier[key])}
+    assert moved == {"lib.h()"}
+
+
+def test_a_function_below_a_view_is_the_query_s() -> None:
+    answers = {
+        **a_view("`shop`.`v`", "select lib.g(k) as k from orders", ["k"]),
+        **table("`shop`.`orders`", 7),
+        **FUNCTIONS,
+        **a_function("`lib`.`g`", "x + 1"),
+    }
+    pinned = pin("select * from shop.v", answers)
+    assert "lib.g(k)" in pinned.text
+    assert set(pinned.frontier) == {"shop.v", "shop.orders", "lib.g()"}
+    assert pinned.functions == ("lib.g",)
+    assert pin("select * from shop.v", {**answers, **a_function("`lib`.`g`", "rand()")}).volatile == (
+        "rand in lib.g()",
+    )
+
+
+def test_a_view_that_calls_one_by_its_bare_name_stays_a_view() -> None:
+    answers = {
+        **a_view("`shop`.`v`", "select g(k) as k from orders", ["k"]),
+        **table("`shop`.`orders`", 7),
+        **FUNCTIONS,
+    }
+    pinned = pin("select * from shop.v", answers)
+    assert pinned.text == "select * from shop.v"
+    assert reasons(pinned) == ["shop.v: g() is no function of Spark's own, and is named without its schema"]
+
+
+def test_a_function_of_a_schema_is_not_the_one_of_spark_s_that_is_called_so() -> None:
+    answers = {**table("`shop`.`orders`", 7), **FUNCTIONS, **a_function("`lib`.`now`", "x", deterministic=False)}
+    assert pin("select lib.now(k) from shop.orders", answers).volatile == ("lib.now()",)
+    assert pin("select lib.cast(k as int) from shop.orders", {**answers, **a_function("`lib`.`cast`", "x")}).functions
+
+
+def test_where_statements_of_the_user_s_ran_texts_are_read_again() -> None:
+    answers = {
+        **a_view("`shop`.`v`", "select lib.g(k) as k from orders", ["k"]),
+        **table("`shop`.`orders`", 7),
+        **FUNCTIONS,
+        **a_function("`lib`.`g`", "x + 1"),
+    }
+    warehouse, sources = Warehouse(answers), Sources(lambda _: None, lambda: NOW)
+    first = sources.pin_query(warehouse, "select * from shop.v", Wanted(MEANING, {}))
+    warehouse.answers |= a_function("`lib`.`g`", "x + 2")
+    assert sources.pin_query(warehouse, "select * from shop.v", Wanted(MEANING, {})) == first
+    sources.forget_texts()
+    second = sources.pin_query(warehouse, "select * from shop.v", Wanted(MEANING, {}))
+    assert second.frontier["lib.g()"] != first.frontier["lib.g()"]
+    assert warehouse.asked.count("DESCRIBE HISTORY `shop`.`orders` LIMIT 1") == 1, "the table is in one state for all"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,17 @@ def test_sources(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["select from", "table a.b", "insert into a.b select 1", "select 1; select 2", "", "drop table x"]
+    "text",
+    [
+        "select from",
+        "table a.b",
+        "insert into a.b select 1",
+        "select 1; select 2",
+        "",
+        "drop table x",
+        # No model is one; to sqlglot SCHEMA is the name of a CTE.
+        "merge with schema evolution into a.b using a.c on true when not matched then insert *",
+    ],
 )
 def test_what_is_no_query_is_told(text: str) -> None:
     assert isinstance(sql.analyse(text), Unparsed)

@@ -30,9 +30,12 @@ CUSTOMERS = Schema("shop.customers", (("customer_id", "bigint"), ("region", "str
 ODD = Schema("shop.odd", (("Größe in cm", "int"), ("x.y", "int"), ("Order", "string"), ("tags", "map<string,int>")))
 NESTED = Schema("shop.nested", (("tags", "map<string,int>"), ("k", "int")))
 SOURCES = {"o": ORDERS, "c": CUSTOMERS, "odd": ODD, "nested": NESTED}
+# The user's own that a query may call.
+FUNCTIONS = ("lib.plus", "lib.count", "spark_catalog.lib.plus")
 HEADER = """\
-# A query → its operators, or why it is not maintained. Sources: o (shop.orders), c (shop.customers), odd, nested;
-# their columns are in tree_cases.py. Written by `make update-fixtures`; `about` says what a case is for.
+# A query → its operators, or why it is not maintained. Sources: o (shop.orders), c (shop.customers), odd, nested; their
+# columns, and the functions of the user's own that may be called, are in tree_cases.py.
+# Written by `make update-fixtures`; `about` says what a case is for.
 """
 
 
@@ -42,7 +45,7 @@ def cases() -> list[dict[str, Any]]:
 
 def outcome(text: str) -> dict[str, Any]:
     try:
-        built = build(text, SOURCES)
+        built = build(text, SOURCES, FUNCTIONS)
     except Unsupported as problem:
         return {"unsupported": problem.reason}
     columns = list(built.output_names)

@@ -15,6 +15,7 @@ from kept import Case, Kept
 from lake import History, Lake
 from spark_in_duckdb import Bag
 
+from dbt_trickle.apply import few
 from dbt_trickle.apply.top import INCOMPLETE
 from dbt_trickle.tree.unsupported import Unsupported
 
@@ -90,6 +91,25 @@ def check_twice(lake: Lake, case: Case) -> None:
         else:
             told = False
         assert told or not due, f"{case}\n\nnot told after\n{done.statement}\nof\n{history}"
+
+
+def check_whole(lake: Lake, case: Case) -> None:
+    """Computed anew and written where it differs, in each way: as after a load, and counted to the row."""
+    kept = _kept(lake, case)
+    for history in case.histories:
+        for bare in (False, True):
+            for most in (few.MOST, 0):
+                if bare:
+                    stored = kept.load_bare(history)
+                else:
+                    stored = kept.shape
+                    kept.load(history)
+                was = kept.stored()
+                done = kept.differed(stored, most)
+                due = kept.anew(1) if not bare else kept.query(1)
+                assert_same(kept.stored(), due, f"after\n{done.statement}", case, history)
+                moved = ((due - was).total(), (was - due).total())
+                assert done.moved == moved, f"{case}\n\nafter\n{done.statement}\nof\n{history}"
 
 
 def content(lake: Lake, case: Case) -> list[Bag]:

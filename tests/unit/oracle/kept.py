@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pytest
 from lake import SCHEMAS, STORAGE, History, Lake, at
 from spark_in_duckdb import Bag, translated, version
 
+from dbt_trickle.apply import few, unrestricted
 from dbt_trickle.apply.base import with_ctes
 from dbt_trickle.apply.choose import applied
 from dbt_trickle.apply.shape import Shape, load
+from dbt_trickle.apply.stored import Stored
 from dbt_trickle.apply.top import top_of
+from dbt_trickle.apply.whole import difference
 from dbt_trickle.capture.base import WEIGHT, Window
 from dbt_trickle.capture.difference import Difference
 from dbt_trickle.capture.feed import Feed
@@ -19,7 +23,7 @@ from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.aggregate.state import Stateful, Typed, stateful
 from dbt_trickle.delta.context import Context, Source, columns_of, read_columns
-from dbt_trickle.formats.delta import at_version
+from dbt_trickle.formats.delta import at_version, named
 from dbt_trickle.names import Relation, quote, storage_column
 from dbt_trickle.run.narrowed import narrowed
 from dbt_trickle.tree.algebra import Aggregate
@@ -68,6 +72,7 @@ class Kept:
         self.built = build(case.text, SCHEMAS)
         self.tree = self.built.tree
         self.shape = _shape(lake, self.built, case.declared)
+        self._recomputed = bool(unrestricted.obstacle(self.shape.tree, self.shape.groups, ""))
 
     def load(self, history: History) -> None:
         self._lake.fill(history)
@@ -90,8 +95,12 @@ class Kept:
         return Bag(self._lake.duck.run(self._loaded(number)))
 
     def refreshed(self, history: History, number: int) -> Refreshed:
-        """Brought from a version to the next."""
+        """Brought from a version to the next; computed anew where the product has a reason to."""
         grows = not any(change.gone for change in history.windows[number])
+        if self._recomputed or unrestricted.this_time(self.shape.groups, grows):
+            again = f"CREATE OR REPLACE TABLE {STORAGE.identifier} AS {self._loaded(number + 1)}"
+            self._lake.duck.run(again)
+            return Refreshed(again, False, None)
         found = applied(self.shape, self._context(number), STORAGE, number, grows)
         if not self._few:
             found = replace(found, few=None)
@@ -100,6 +109,23 @@ class Kept:
             if not way.is_empty:
                 self._lake.duck.spark(way.applied.sql)
         return Refreshed("\n".join((*way.sent, way.applied.sql)), bool(way.sent), way.moved)
+
+    def load_bare(self, history: History) -> Stored:
+        """What the query shows, and nothing else."""
+        self._lake.fill(history)
+        bare = Stored(self.shape.columns[: len(self.shape.shown)])
+        self._lake.duck.run(f"CREATE OR REPLACE TABLE {STORAGE.identifier} AS {translated(self._text(bare, 0))}")
+        return bare
+
+    def differed(self, stored: Stored, most: int) -> Refreshed:
+        """Computed anew, and of that brought in what differs from what is stored; `most`: so many rows are few."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(few, "MOST", most)
+            found = difference(stored, self._text(stored, 1), STORAGE, 0)
+            with narrowed(self._lake.duck, found) as way:
+                if not way.is_empty:
+                    self._lake.duck.spark(way.applied.sql)
+        return Refreshed("\n".join((*way.sent, way.applied.sql)), not way.too_many, way.moved)
 
     def delta(self, number: int) -> Bag:
         """The rows that come from a version to the next, and with negative counts those that go: net."""
@@ -125,10 +151,17 @@ class Kept:
         """
         if self.shape.identity.key is None:
             return any(2 * now[row] < count for row, count in was.items())
-        if self.shape.groups is None and self.shape.identity.by_groups:
+        if self.shape.identity.by_groups and (self.shape.groups is None or self.shape.groups.growing):
             return False
         before, after = ({tuple(row[i] for i in self.shape.identity.key) for row in rows} for rows in (was, now))
         return bool(before - after if self.shape.groups is not None else before ^ after)
+
+    def _text(self, stored: Stored, number: int) -> str:
+        """All columns that are stored, at a version."""
+        text = at(self._case.text, number)
+        if stored is self.shape:
+            return load(self.shape, text, _at(number))
+        return named(text, [(name, name) for name in stored.stored])
 
     def _loaded(self, number: int) -> str:
         return self._as_of(load(self.shape, at(self._case.text, 0), _at(0)), number)
@@ -160,9 +193,9 @@ def _shape(lake: Lake, built: Built, declared: Sequence[int]) -> Shape:
     columns += tuple(Column(item.value.sql, "", item.name) for item in keys)
     groups, found = grouped(tree), identity(tree, declared)
     if groups is None or not found.by_groups or tree.child is not groups:
-        return Shape(tree, columns, found, None, "", len(keys))
+        return Shape(columns, tree, found, None, "", len(keys))
     kept = stateful(groups, _typed(lake, groups, _at(0)))
-    return Shape(tree, columns, found, kept if isinstance(kept, Stateful) else None, "", len(keys))
+    return Shape(columns, tree, found, kept if isinstance(kept, Stateful) else None, "", len(keys))
 
 
 def _typed(lake: Lake, groups: Aggregate, sources: Mapping[str, str]) -> tuple[Typed, ...]:

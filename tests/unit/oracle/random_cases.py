@@ -30,9 +30,9 @@ def rows(table: str, least: int = 0, most: int = MOST_ROWS) -> st.SearchStrategy
     return numbers.map(lambda drawn: tuple(_row(table, n // 2) for n in drawn for _ in range(1 + n % 2)))
 
 
-def _change(draw: st.DrawFn, table: str, now: list[Row]) -> Change:
+def _change(draw: st.DrawFn, table: str, now: list[Row], grows: bool) -> Change:
     """INSERT, DELETE of some rows or of all, UPDATE of a column of some: the rows as they are decide which."""
-    kind = draw(st.sampled_from(["insert", "delete", "update", "truncate"])) if now else "insert"
+    kind = draw(st.sampled_from(["insert", "delete", "update", "truncate"])) if now and not grows else "insert"
     if kind == "insert":
         return Change(table, (), draw(rows(table, 1, 2)))
     if kind == "truncate":
@@ -52,13 +52,15 @@ def _bits(number: int) -> list[bool]:
 
 
 @st.composite
-def histories(draw: st.DrawFn, tables: tuple[str, ...], moving: tuple[str, ...], most: int, least: int) -> History:
+def histories(
+    draw: st.DrawFn, tables: tuple[str, ...], moving: tuple[str, ...], most: int, least: int, grows: bool = False
+) -> History:
     """All changes in one window."""
     start = {table: draw(rows(table, least)) for table in tables}
     now = {table: list(found) for table, found in start.items()}
     changes = []
     for table in draw(st.lists(st.sampled_from(moving), min_size=1, max_size=most)):
-        changes.append(_change(draw, table, now[table]))
+        changes.append(_change(draw, table, now[table], grows))
         for row in changes[-1].gone:
             now[table].remove(row)
         now[table] += changes[-1].came
@@ -66,14 +68,23 @@ def histories(draw: st.DrawFn, tables: tuple[str, ...], moving: tuple[str, ...],
 
 
 @st.composite
-def cases(draw: st.DrawFn, queries: st.SearchStrategy[Query], often: int = 1, most: int = 4, least: int = 0) -> Case:
-    """`often`: how many histories; `most`: the changes in each; `least`: the rows of each table at first.
+def cases(
+    draw: st.DrawFn,
+    queries: st.SearchStrategy[Query],
+    often: int = 1,
+    most: int = 4,
+    least: int = 0,
+    *,
+    grows: bool = False,
+) -> Case:
+    """`often`: how many histories; `most`: the changes in each; `least`: the rows of each table at first; `grows`: rows
+    come and none go.
 
     Some sources of the query may not move.
     """
     query = draw(queries)
     tables = sources_of(query.text)
     moving = tuple(draw(st.lists(st.sampled_from(tables), min_size=1, max_size=len(tables), unique=True)))
-    found = tuple(draw(histories(tables, moving, most, least)) for _ in range(often))
+    found = tuple(draw(histories(tables, moving, most, least, grows)) for _ in range(often))
     declared = query.key if query.key and draw(st.booleans()) else ()
     return Case(query.text, moving, found, declared, draw(st.booleans()))

@@ -149,13 +149,26 @@ class Select:
 
     def call(self, *inputs: Input) -> Value:
         """An aggregate; sums of what is not exact are none that the product would maintain."""
-        function = self.one("count(*)", "sum", "count", "avg", "sum({0}) + count({0})", "sum", "count", "min", "max")
+        function = self.one(
+            "count(*)",
+            "sum",
+            "count",
+            "avg",
+            "sum({0}) + count({0})",
+            "sum",
+            "count",
+            "min",
+            "max",
+            "bit_or",
+            "bit_and",
+        )
         around = self.one("", "", "", "", "DISTINCT ", f" FILTER (WHERE {self._atom(*inputs)})")
         where = around if around.startswith(" ") and "{" not in function else ""
         if function == "count(*)":
             return Value(function + where, INT)
         summed = function not in ("count", "min", "max")
-        value = self.value(*inputs, kinds=(INT, DEC)) if summed else self.value(*inputs)
+        kinds = (INT,) if function.startswith("bit_") else (INT, DEC)
+        value = self.value(*inputs, kinds=kinds) if summed else self.value(*inputs)
         if value is None:
             return Value("count(*)", INT)
         kind = {"count": INT, "avg": REAL}.get(function, value.kind)
@@ -180,6 +193,22 @@ class Select:
         found = [f"CAST({c.sql} AS BIGINT)" for c in (self.known(x, kinds=(INT,)), self.known(x, kinds=(INT,)))]
         return ", ".join(found[: self.draw(st.integers(1, 2))])
 
+    def pivoted(self, x: Input) -> str:
+        """Of numbers; a count of nothing is NULL to Spark, and 0 to others."""
+        by, of = self.known(x, kinds=(INT, TEXT)), self.known(x, kinds=(INT, DEC))
+        key, (first, second) = self.known(x), CONSTANTS[by.kind][:2]
+        shown = map(self.show, (Value("k", key.kind), Value("one", of.kind), Value("two", of.kind)))
+        rows = f"SELECT {key.sql} AS k, {by.sql} AS p, {of.sql} AS v FROM {x}"
+        call = self.one("sum", "min", "max")
+        return f"SELECT {', '.join(shown)} FROM ({rows}) PIVOT ({call}(v) FOR p IN ({first} AS one, {second} AS two))"
+
+    def unpivoted(self, x: Input) -> str:
+        key, (one, two) = self.known(x), (self.known(x, kinds=(INT,)) for _ in range(2))
+        shown = map(self.show, (Value("k", key.kind), Value("n", TEXT), Value("v", INT)))
+        rows = f"SELECT {key.sql} AS k, CAST({one.sql} AS BIGINT) AS x, CAST({two.sql} AS BIGINT) AS y FROM {x}"
+        kept = self.one("", "INCLUDE NULLS ")
+        return f"SELECT {', '.join(shown)} FROM ({rows}) UNPIVOT {kept}(v FOR n IN (x, y AS z))"
+
     def value_of(self, x: Input, y: Input) -> Value:
         """A scalar subquery: over the rows of the other input whose column is equal to one of this, or over all."""
         function = self.one("count", "sum", "min", "max", "coalesce(max({0}), 0)")
@@ -190,6 +219,16 @@ class Select:
         joined = f"{theirs.sql} = {mine.sql}" if mine is not None and theirs is not None else "true"
         where = f"{self.one(joined, joined, 'true')} AND ({self.condition(y)})"
         return Value(f"(SELECT {call} FROM {y} WHERE {where})", INT)
+
+    def beside(self, x: Input, y: Input) -> str:
+        """Two values of the rows of the other input whose column is equal to one of this, or of all; and FROM."""
+        calls = [self.known(y, kinds=(INT,)), self.known(y)]
+        mine = self.plain(x)
+        theirs = self.plain(y, kinds=NUMBERS if mine is not None and mine.kind in NUMBERS else [TEXT])
+        joined = f"{theirs.sql} = {mine.sql}" if mine is not None and theirs is not None else "true"
+        shown = ", ".join(map(self.show, (Value("l.n", INT), Value("l.m", calls[1].kind))))
+        rows = f"SELECT count({calls[0].sql}) AS n, max({calls[1].sql}) AS m FROM {y} WHERE {joined}"
+        return f"{shown} FROM {x} {self.one('CROSS', 'LEFT')} JOIN LATERAL ({rows} AND ({self.condition(y)})) AS l"
 
     def plain(self, x: Input, kinds: Sequence[str] = (INT, TEXT, DEC, REAL)) -> Value | None:
         found = [Value(f"{x.alias}.{c.sql}", c.kind) for c in x.columns if c.kind in kinds]
@@ -273,6 +312,7 @@ OPERATORS: dict[str, Callable[..., str]] = {
         f"SELECT {q.keys(x)}, {q.calls(x)} FROM {x} GROUP BY {q.by} "
         f"HAVING count(*) <= (SELECT count(*) FROM {y} WHERE {q.condition(y)})"
     ),
+    "lateral": lambda q, x, y: f"SELECT {q.all(x)}, {q.beside(x, y)}",
     "window": lambda q, x: f"SELECT {q.all(x)}, {q.over(x)} FROM {x}",
     "windows": lambda q, x: f"SELECT {q.some(x)}, {q.over(x)}, {q.over(x)} FROM {x}",
     "window over groups": lambda q, x: (
@@ -282,6 +322,8 @@ OPERATORS: dict[str, Callable[..., str]] = {
     "latest": lambda q, x: (
         f"SELECT {q.all(p(x, 'q1'))} FROM (SELECT *, {q.numbered(x)} AS n FROM {x}) AS q1 WHERE n = 1"
     ),
+    "pivot": lambda q, x: q.pivoted(x),
+    "unpivot": lambda q, x: q.unpivoted(x),
     "whole, having": lambda q, x: f"SELECT {q.calls(x)} FROM {x} HAVING {q.of_calls(x)}",
 }
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from breaking import Broken, find_out, instead_of, last, new_twice, text
+from breaking import STATE_IS_NOT_COMPARED, Broken, find_out, instead_of, last, new_twice, text
 from lake import Lake
+from sqlglot import exp
 
 from dbt_trickle.apply import bag, choose, restated, top
 from dbt_trickle.apply.base import named
@@ -23,6 +24,7 @@ from dbt_trickle.delta import groups, joins, sets
 from dbt_trickle.delta.aggregate import functions, state
 from dbt_trickle.delta.context import Cte, Delta
 from dbt_trickle.names import quote
+from dbt_trickle.tree import pivots, unpivots
 from dbt_trickle.tree.algebra import (
     Filter,
     Generate,
@@ -72,6 +74,29 @@ def was_is_now(*arguments: Any) -> list[Cte]:
     return [met, Cte(was.name, now.sql), now, end]
 
 
+_EXTREME = functions._extreme
+
+
+def together(change: Callable[[str], str]) -> Callable[[str, str], functions.Rule | None]:
+    """What is stored and what comes, made one in another way; what the hidden column is of the rows stays."""
+
+    def instead(function: str, kind: str) -> functions.Rule | None:
+        found = _EXTREME(function, kind)
+        if found is None:
+            return None
+        (part,) = found.parts
+        return replace(found, parts=(replace(part, together=change(part.together)),))
+
+    return instead
+
+
+_TURNED_AROUND = {"least": "greatest", "greatest": "least", "&": "|", "|": "&"}
+
+
+def turned_around(sql: str) -> str:
+    return re.sub("least|greatest|[&|]", lambda found: _TURNED_AROUND[found.group()], sql)
+
+
 def distinct(sql: str) -> str:
     return sql.replace("SELECT", "SELECT DISTINCT", 1)
 
@@ -113,8 +138,11 @@ BROKEN = (
     Broken("INTERSECT with the new state twice", "intersect", rule=(SetOperation, new_twice)),
     Broken("NULLs are not alike", "except", text(sets, "of_keys", lambda s: s.replace("<=>", "="))),
     Broken("a generator loses copies", "generate", rule=(Generate, last(distinct))),
+    Broken("a value of a PIVOT is that of all rows", "pivot", instead_of(pivots, "filtered", lambda node, _: node)),
+    Broken("UNPIVOT keeps what has no value", "unpivot", instead_of(unpivots, "_is_there", lambda _: exp.true())),
     Broken("a value that is another one now stays", "lookup", rule=(Lookup, last(lambda s: s.split(_UNION)[0]))),
     Broken("a value is looked up in the new state only", "lookup", rule=(Lookup, new_twice)),
+    Broken("what LATERAL gives is looked up in the new state only", "lateral", rule=(Lookup, new_twice)),
     Broken("whether a row is IN is asked of the new state only", "in, shown", rule=(Mark, new_twice)),
     Broken("who is IN now was not before", "in, shown", rule=(Mark, last(lambda s: s.rsplit(_UNION, 1)[0]))),
     Broken(
@@ -140,6 +168,26 @@ BROKEN = (
         "stored groups are found by their row id alone",
         "groups",
         text(state, "brought_forward", lambda s: re.sub(" AND t.`[^`]+` <=> d.`[^`]+`", "", s)),
+    ),
+    Broken("the least is what the greatest is", "groups", instead_of(functions, "_extreme", together(turned_around))),
+    Broken(
+        "what comes counts for nothing beside what is stored",
+        "whole",
+        instead_of(functions, "_extreme", together(lambda _: "coalesce({t}, {d})")),
+    ),
+    Broken(
+        "NULL is less than any",
+        "groups",
+        instead_of(functions, "_extreme", together(lambda s: f"CASE WHEN {{d}} IS NOT NULL THEN {s} END")),
+    ),
+    Broken("the greatest stays so when rows went", "groups", instead_of(state.Stateful, "follows", lambda *_: True)),
+    Broken(
+        "where a value is looked up rows only come", "lookup in groups", instead_of(state, "only_grows", lambda _: True)
+    ),
+    Broken(
+        "of groups that are computed anew the state is not compared",
+        "groups",
+        STATE_IS_NOT_COMPARED,
     ),
     Broken("an empty group stays", "groups", text(state, "gone", lambda _: "false")),
     Broken("of like rows all go", "project", text(bag, "_copies", lambda s: s.replace("'come'", "'none'", 1))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
-from checked import HISTORIES, check, check_twice, tried
+from checked import HISTORIES, check, check_twice, check_whole, tried
 from hypothesis import given
 from kept import Case
 from lake import SCHEMAS, Lake
@@ -16,7 +16,7 @@ from dbt_trickle.tree import algebra
 from dbt_trickle.tree.build import build
 
 # Of these one of either in a query is refused.
-MARKS, LOOKUPS = {"exists or", "in, shown"}, {"lookup", "lookup in groups", "lookup in where"}
+MARKS, LOOKUPS = {"exists or", "in, shown"}, {"lookup", "lookup in groups", "lookup in where", "lateral"}
 PAIRS = [
     (outer, inner) for outer in ALL for inner in OPERATORS if not ({outer, inner} & MARKS and {outer, inner} & LOOKUPS)
 ]
@@ -59,10 +59,32 @@ def test_few_rows_among_others_that_have_their_ids(lake: Lake, operator: str) ->
     holds()
 
 
+@pytest.mark.parametrize("operator", ["groups", "groups, keys hidden", "whole", "lookup in groups"])
+def test_rows_only_come(lake: Lake, operator: str) -> None:
+    """As everywhere else they may, too; but here the least and the greatest are always brought forward."""
+
+    @tried(OF_TREES)
+    @given(cases(of_depth(2, among=[operator]), HISTORIES, least=1, grows=True))
+    def holds(case: Case) -> None:
+        check(lake, case)
+
+    holds()
+
+
 @tried(OF_FEW)
 @given(case=cases(of_depth(2, among=("project", "join", "groups")), HISTORIES))
 def test_a_change_that_is_brought_in_twice_is_told(lake: Lake, case: Case) -> None:
     check_twice(lake, case)
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_a_difference_of_all_rows(lake: Lake, operator: str) -> None:
+    @tried(3)
+    @given(cases(of_one(operator), HISTORIES))
+    def holds(case: Case) -> None:
+        check_whole(lake, case)
+
+    holds()
 
 
 def test_the_grammar_has_every_operator_there_is() -> None:
@@ -76,3 +98,9 @@ def test_the_grammar_has_every_operator_there_is() -> None:
 
         meet()
     assert met == set(algebra.Operator.__subclasses__())
+
+
+def test_there_are_enough() -> None:
+    """Of each pair one query, and what its rows go through; those of other tests come on top."""
+    trees = 2 * OF_TREES
+    assert (len(PAIRS) + trees) * HISTORIES >= 2000

@@ -1,0 +1,129 @@
+"""A stream table's own change feed, and the view that shows it: there as long as another stream table reads it.
+
+Nothing depends on it: who reads a stream table goes by its versions where there is no feed. So what fails here is told,
+and no more; what a run that dies leaves undone, the next one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from dbt_trickle.capture.commits import commit_facts, nothing_changed
+from dbt_trickle.capture.table import FEED_PROPERTY, feed_is_on
+from dbt_trickle.catalog.state import Buffer, StreamTable
+from dbt_trickle.config import ProjectSettings
+from dbt_trickle.errors import TrickleError, WarehouseError
+from dbt_trickle.formats import delta
+from dbt_trickle.names import Relation, changes_view, literal
+from dbt_trickle.plan import buffer as view
+from dbt_trickle.run.session import Session, is_lost
+
+# The view shows as much at least, and twice that at most: Delta keeps what a feed is made of for a week.
+SHOWN = timedelta(days=3)
+# Who has switched it on: a feed that the user has asked for (`tblproperties`) stays when the last reader goes.
+OURS = "trickle.feed"
+PROPERTIES = {FEED_PROPERTY: "true", OURS: "true"}
+_COMMITS = 20
+
+
+@dataclass(frozen=True)
+class Buffers:
+    session: Session
+    settings: ProjectSettings
+    now: str
+    warn: Callable[[str], None]
+
+    def kept(self, state: StreamTable, is_read: bool, *, before_commit: bool = False) -> StreamTable:
+        """The state with the buffer that it is to have; as it was where that failed."""
+        if state.buffer is None and not is_read:
+            return state
+        try:
+            return self._settled(state, is_read)
+        except TrickleError as problem:
+            if before_commit and isinstance(problem, WarehouseError) and is_lost(problem):
+                raise  # the next connection has nothing of what a model's hooks have set
+            return self._left(state, problem)
+
+    def after_change(self, state: StreamTable, is_read: bool) -> StreamTable:
+        """It has other readers than before, and what its state says of its buffer need not be so: a run that brings a
+        reader, or takes one, tells it only of what it refreshes itself."""
+        try:
+            trusted = is_read and (state.buffer is None or self._is_there(state))
+            return self._settled(state if trusted else replace(state, buffer=None), is_read)
+        except TrickleError as problem:
+            return self._left(state, problem)
+
+    def _left(self, state: StreamTable, problem: TrickleError) -> StreamTable:
+        self.warn(
+            f"{state.public}: {self._view(state)}, which shows its changes, is not as it should be: {problem}\n"
+            "Its content is right, and so is that of the stream tables that read it. Its next run tries it again."
+        )
+        return state
+
+    def _settled(self, state: StreamTable, is_read: bool) -> StreamTable:
+        buffer = state.buffer
+        if not state.is_populated:
+            return state
+        if not is_read:
+            return self._closed(state)
+        if buffer is None or (buffer.storage, buffer.generation) != (state.storage_relation, state.generation):
+            return self._opened(state)
+        if datetime.fromisoformat(self.now) - datetime.fromisoformat(buffer.moved_at) >= SHOWN:
+            return self._moved(state, buffer)
+        return state
+
+    def _is_there(self, state: StreamTable) -> bool:
+        return feed_is_on(_properties(self.session, state)) and self._has_view(state)
+
+    def _moved(self, state: StreamTable, buffer: Buffer) -> StreamTable:
+        if not feed_is_on(_properties(self.session, state)):
+            return self._opened(state)
+        rows = self.session.query(delta.history(state.storage, state.stored_version - buffer.later + _COMMITS))
+        switched = (commit.version for commit in map(commit_facts, rows) if commit.feed)
+        since = max((buffer.later, *switched))
+        moved = replace(buffer, since=since, later=max(since, state.stored_version), moved_at=self.now)
+        return self._shown(state, moved)
+
+    def _opened(self, state: StreamTable) -> StreamTable:
+        """Whatever a run that died has done of it already."""
+        if not feed_is_on(_properties(self.session, state)):
+            given = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in PROPERTIES.items())
+            self.session.execute(f"ALTER TABLE {state.storage.sql} SET TBLPROPERTIES ({given})")
+        rows = self.session.query(delta.history(state.storage, _COMMITS))
+        commits = [commit_facts(row) for row in rows]
+        newest = commits[0]
+        since = next((commit.version for commit in commits if commit.feed), newest.version)
+        if nothing_changed(commit for commit in commits if commit.version > state.stored_version):
+            # Or the next run would have to look who has written there.
+            state = replace(state, seen_version=newest.version, seen_at=newest.committed_at)
+        buffer = Buffer(state.storage_relation, state.generation, since, newest.version, self.now)
+        return self._shown(state, buffer)
+
+    def _shown(self, state: StreamTable, buffer: Buffer) -> StreamTable:
+        history = Relation.of(self.settings.catalog_schema, "pgt_refresh_history")
+        text, name = view.query(state, buffer, history), self._view(state).sql
+        # ALTER VIEW fails no reader (docs/decisions.md); a view that is not there has none.
+        verb = "ALTER" if self._has_view(state) else "CREATE"
+        self.session.execute(f"{verb} VIEW {name} AS {text}")
+        return replace(state, buffer=buffer)
+
+    def _closed(self, state: StreamTable) -> StreamTable:
+        self.session.execute(f"DROP VIEW IF EXISTS {self._view(state).sql}")
+        if _properties(self.session, state).get(OURS) == "true":
+            keys = ", ".join(map(literal, PROPERTIES))
+            self.session.execute(f"ALTER TABLE {state.storage.sql} UNSET TBLPROPERTIES IF EXISTS ({keys})")
+        return replace(state, buffer=None)
+
+    def _has_view(self, state: StreamTable) -> bool:
+        schema, name = Relation((self.settings.change_schema,)), self._view(state).identifier
+        return bool(self.session.query(f"SHOW VIEWS IN {schema.sql} LIKE {literal(name)}"))
+
+    def _view(self, state: StreamTable) -> Relation:
+        return changes_view(self.settings.change_schema, state.pgt_id)
+
+
+def _properties(session: Session, state: StreamTable) -> dict[str, str]:
+    rows = session.query(f"SHOW TBLPROPERTIES {state.storage.sql}")
+    return {str(row["key"]): str(row["value"]) for row in rows}
