@@ -19,7 +19,8 @@ from dbt_trickle.run.session import Session
 from dbt_trickle.run.situation import Situation, with_meaning
 from dbt_trickle.run.understand import Understood
 
-_NOT_TOLD = "too many of the first rows went, and those behind them are not stored"
+# A chain that grew from refresh to refresh may by now be longer than a recursion may be. The query as a whole tells.
+_LIMITS = ("RECURSION_LEVEL_LIMIT_EXCEEDED", "RECURSION_ROW_LIMIT_EXCEEDED")
 
 
 def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
@@ -79,11 +80,12 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     try:
         outcome = bring.changes(here, decision, found.columns, found.understood, found.statement)
     except WarehouseError as problem:
-        if (raised_in_sql(problem.what) or problem).code != INCOMPLETE:
+        reason = only_anew(problem)
+        if not reason:
             raise
         # Only the statement knows, and it has changed nothing. What was spent on it says nothing of a full refresh.
         here.phases.spent.clear()
-        full = Decision("FULL", f"{decision.reason}; {_NOT_TOLD}", Work.OVERWRITE)
+        full = Decision("FULL", f"{decision.reason}; {reason}", Work.OVERWRITE)
         return _all_rows(here, instead(request.config, full), found.columns, found.understood)
     return outcome or _no_row_changed(here, replace(decision, action="NO_DATA"))
 
@@ -103,3 +105,12 @@ def _all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], 
 def _no_row_changed(here: Situation, decision: Decision) -> Outcome:
     reason = f"{decision.reason}; none of its rows changed"
     return outcomes.nothing_done(here, replace(decision, reason=reason, work=Work.NOTHING))
+
+
+def only_anew(problem: WarehouseError) -> str:
+    """Why the rows can be computed, where what changed of them cannot."""
+    if (raised_in_sql(problem.what) or problem).code == INCOMPLETE:
+        return "too many of the first rows went, and those behind them are not stored"
+    if any(limit in problem.what for limit in _LIMITS):
+        return "what follows from a change goes beyond the limits of a recursion"
+    return ""
