@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dbt_trickle.catalog import capture_views
 from dbt_trickle.names import Relation, literal, quote
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 JOURNAL = "pgt_journal"
 STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META, MAINTENANCE, DIAMOND = (
     "stream_table",
@@ -109,6 +109,7 @@ HISTORY_COLUMNS = {
     "freshness_deadline": "TIMESTAMP",
     "storage_relation": "STRING",
     "storage_version": "BIGINT",
+    "staged": "STRING",
 }
 DIAMOND_COLUMNS = {
     "diamond_group": "STRING",
