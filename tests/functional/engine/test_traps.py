@@ -102,7 +102,7 @@ class TestTrapsByThemselves:
         t = world.relation("misread").sql
         world.sql(f"CREATE TABLE {t} (k INT, x INT) USING delta", f"INSERT INTO {t} VALUES (1, 1), (2, 2), (3, 3)")
         query, why = f"SELECT k FROM {t} WHERE x > 1", "Spark plans it differently from how it was understood"
-        monkeypatch.setattr(understand, "build", lambda text, sources: build(text.replace("x > 1", "x > 2"), sources))
+        monkeypatch.setattr(understand, "build", lambda text, *more: build(text.replace("x > 1", "x > 2"), *more))
         strict = world.request("misread_strict", query, refresh_mode="differential")
         [(code, reason)] = world.attempt([strict])
         assert (code, why in reason) == ("TRK-203", True), reason

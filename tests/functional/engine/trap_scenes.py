@@ -16,9 +16,11 @@ from engine_world import World
 from dbt_trickle.errors import TrickleError
 from dbt_trickle.run.request import Request
 
-SCENES: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("trap_scenes.yml").read_text("utf-8"))
-EVERY_TRAP = {name: (scene, spec) for scene, of in SCENES.items() for name, spec in of["traps"].items()}
-TRAPS = dict(turns.mine(EVERY_TRAP.items(), 2))
+EVERY_SCENE: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("trap_scenes.yml").read_text(encoding="utf-8")
+)
+SCENES = dict(turns.mine(EVERY_SCENE.items(), 2))  # the stream tables of one read each other
+TRAPS = {name: (scene, spec) for scene, of in SCENES.items() for name, spec in of["traps"].items()}
 FEED = "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
 Content = Counter[tuple[Any, ...]]
 
