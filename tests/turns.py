@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
+from functools import cache
 from math import lcm
 from pathlib import Path
 from typing import TypeVar
@@ -18,7 +19,6 @@ import pytest
 
 ASKED = os.environ.get("TRICKLE_TURN")
 ALL = ASKED == "all"
-_NAMED = any("::" in each or each.endswith(".py") for each in sys.argv[1:])
 # Folders of whose classes one in so many has its turn. A test that is marked `in_turn(parts)` is one of its file alone.
 PARTS = {
     "tests/functional/adapter/": 3,
@@ -30,6 +30,11 @@ PARTS = {
 Case = TypeVar("Case")
 
 
+def named(arguments: Iterable[str]) -> bool:
+    """A file, or a test."""
+    return any("::" in each or each.endswith(".py") for each in arguments)
+
+
 def turn(parts: int, others: int = 1) -> int:
     """From 0 on; `others`: how many turns of something else go by until the next one."""
     return (int(ASKED) if ASKED and not ALL else _commit()) // others % parts
@@ -37,16 +42,15 @@ def turn(parts: int, others: int = 1) -> int:
 
 def mine(cases: Iterable[Case], parts: int) -> list[Case]:
     """Of what one test goes through."""
-    if ALL or _NAMED:
+    if ALL or named(sys.argv[1:]):
         return list(cases)
-    mine = turn(
-        parts, lcm(*PARTS.values())
-    )  # or a class that has its turn would have the same half of its cases each time
+    # Or a class would have the same half of its cases each time that it has its turn.
+    mine = turn(parts, lcm(*PARTS.values()))
     return [case for number, case in enumerate(cases) if number % parts == mine]
 
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if ALL or config.option.keyword or any("::" in each or each.endswith(".py") for each in config.args):
+    if ALL or config.option.keyword or named(config.args):
         return
     known: dict[str, dict[str, int]] = {}
     now, others = [], []
@@ -69,6 +73,7 @@ def _share(item: pytest.Item) -> tuple[str, str, int]:
     return folder, item.nodeid.rpartition("::")[0], PARTS.get(folder, 1)
 
 
+@cache  # it is asked for each test
 def _commit() -> int:
     asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
     try:

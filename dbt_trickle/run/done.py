@@ -35,9 +35,7 @@ def outcome(
     captured, told = here.captures.settle(
         here.session, here.pinned.frontier, here.pinned.unversioned, understood.shape, understood.reason
     )
-    consumers = here.run.consumers(state)
-    state = here.buffers.kept(state, bool(consumers))
-    state = retire.sweep(here.session, state, consumers, here.run.settings.change_schema, here.run.clock())
+    state = for_consumers(here, state, here.run.clock())
     return Outcome(
         replace(
             here.row,
@@ -64,6 +62,13 @@ def outcome(
         events=told,
         moved=decision.work is Work.LOAD,
     )
+
+
+def for_consumers(here: Situation, state: StreamTable, now: str) -> StreamTable:
+    """With the buffer that who reads it is to have, and without the generations that nobody goes on from."""
+    consumers = here.run.consumers(state)
+    state = here.buffers.kept(state, bool(consumers))
+    return retire.sweep(here.session, state, consumers, here.run.settings.change_schema, now)
 
 
 def update_docs(here: Situation, state: StreamTable) -> tuple[StreamTable, tuple[str, ...]]:

@@ -10,9 +10,9 @@ from dbt_trickle.errors import TrickleError
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.plan import due
 from dbt_trickle.plan.decide import KEPT_OLD_DEFINITION, SUPERSEDED, SUSPENDED_BY_USER, Decision
-from dbt_trickle.run import recover, retire, retry
+from dbt_trickle.run import recover, retry
 from dbt_trickle.run.announced import Outcome
-from dbt_trickle.run.done import measured, update_docs
+from dbt_trickle.run.done import for_consumers, measured, update_docs
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.pins import carried_over, dependencies
 from dbt_trickle.run.request import Request
@@ -46,9 +46,7 @@ def nothing_done(here: Situation, decision: Decision) -> Outcome:
         )
         # To find that what changed concerns no row took its time, too.
         state, statements = update_docs(here, measured(here, decision, state))
-        consumers = here.run.consumers(state)
-        state = here.buffers.kept(state, bool(consumers))
-        state = retire.sweep(here.session, state, consumers, here.run.settings.change_schema, here.now)
+        state = for_consumers(here, state, here.now)
         captured, told = here.captures.settle(here.session, here.pinned.frontier, here.pinned.unversioned)
     elif before is not None and decision.reason == SUSPENDED_BY_USER:
         state = replace(before, status=SUSPENDED, updated_at=here.now)

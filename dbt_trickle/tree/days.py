@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_ANALYZED = re.compile(r"== Analyzed Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
-_OPTIMIZED = re.compile(r"== Optimized Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
+from dbt_trickle.tree.plan_text import section
+
 # Of rows. What Spark makes of a day or a moment without a zone hangs on no day.
 _TO_TIMESTAMP = re.compile(r" as (?:[^()#]*\b)?timestamp\b[^()#]*\)")
 _ATTRIBUTE = re.compile(r"\bcast\((\w+)(#\d+)L?$")
@@ -38,7 +38,7 @@ _OF_THE_DAY = ("is another moment tomorrow", "may be taken for a time of today",
 
 def of_today(explained: str, columns: Iterable[tuple[str, str]]) -> str | None:
     """A reason, with the cast; `columns`: of all sources, with their types."""
-    analyzed, optimized = (_section(pattern, explained) for pattern in (_ANALYZED, _OPTIMIZED))
+    analyzed, optimized = (section(explained, stage) or "" for stage in ("Analyzed", "Optimized"))
     if (constant := _constant(analyzed)) is not None:
         return f"a text that is read as a moment may be another moment later ({constant[:60]})"
     return _of_rows(optimized, columns)
@@ -95,8 +95,3 @@ def _of_rows(plan: str, columns: Iterable[tuple[str, str]]) -> str | None:
             cast = plan[: found.end()][-60:]
             return f"a cast to timestamp is another moment tomorrow where a text has no day (…{cast})"
     return None
-
-
-def _section(pattern: re.Pattern[str], explained: str) -> str:
-    found = pattern.search(explained)
-    return found.group(1) if found else ""

@@ -14,7 +14,7 @@ from dbt_trickle.tree.algebra import Project
 from dbt_trickle.tree.build import build
 from dbt_trickle.tree.flat import flat
 from dbt_trickle.tree.plan_nodes import Node, Unread, walk
-from dbt_trickle.tree.plan_text import ids_of_two_relations, normalized
+from dbt_trickle.tree.plan_text import ids_of_two_relations, normalized, section
 from dbt_trickle.tree.relations import Schema
 
 # What the session must be set to while plans are asked for.
@@ -27,8 +27,6 @@ SETTINGS = (
     # The same of VALUES, which is shown as it was read then.
     ("spark.sql.parser.eagerEvalOfUnresolvedInlineTable", "false"),
 )
-_SECTION = re.compile(r"== Optimized Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
-_PARSED = re.compile(r"== Parsed Logical Plan ==\n(.*?)(?=\n== |\Z)", re.DOTALL)
 _ROWS = re.compile(r"UnresolvedInlineTable \[.*?\], (\[\[.*\]\])")
 _CUT = re.compile(r"\.\.\.|\bmore fields?\b|\bmore characters?\b|Truncated", re.IGNORECASE)
 
@@ -54,7 +52,7 @@ def difference(original: str, regenerated: str) -> str | None:
     if _spelled_out(original) != _spelled_out(regenerated):
         return "the rows of VALUES are others"
     for explained in (original, regenerated):
-        text = _section(explained)
+        text = _optimized(explained)
         if reason := _unclear(text, explained):
             return reason
         try:
@@ -68,8 +66,7 @@ def difference(original: str, regenerated: str) -> str | None:
 
 def _spelled_out(explained: str) -> list[str]:
     """The rows of VALUES as they were read; an optimized plan does not show them."""
-    found = _PARSED.search(explained)
-    return sorted(_ROWS.findall(found.group(1))) if found else []
+    return sorted(_ROWS.findall(section(explained, "Parsed") or ""))
 
 
 def _unclear(plan: str, explained: str) -> str | None:
@@ -89,6 +86,6 @@ def _parting(mine: Node, other: Node) -> str | None:
     return None if mine == other else "one plan has more steps"
 
 
-def _section(explained: str) -> str:
-    found = _SECTION.search(explained)
-    return (found.group(1) if found else explained).strip("\n")
+def _optimized(explained: str) -> str:
+    found = section(explained, "Optimized")
+    return (explained if found is None else found).strip("\n")

@@ -37,6 +37,12 @@ _PASS_ON = ("Filter", "Sort", "Window", "WindowGroupLimit")  # their child's col
 _CTE = re.compile(r"\b(CTERelation(?:Def|Ref)) (\d+)")
 
 
+def section(explained: str, stage: str) -> str | None:
+    """Of EXPLAIN EXTENDED: Parsed, Analyzed or Optimized."""
+    found = re.search(rf"== {stage} Logical Plan ==\n(.*?)(?=\n== |\Z)", explained, re.DOTALL)
+    return found.group(1) if found else None
+
+
 def normalized(plan: str) -> Node:
     tree = parsed([line.rstrip() for line in plan.strip("\n").splitlines()])
     tree = _changed(tree, lambda text: _ALIAS_OF_GENERATOR.sub(r"\1, ", _CROSS.sub("Join Inner", _HINT.sub("", text))))

@@ -63,7 +63,7 @@ def test_who_asks_for_it_gets_it(
 
 def test_what_a_class_goes_through_comes_in_turn_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """Although it is always the same turns in which the class runs."""
-    monkeypatch.setattr(turns, "_NAMED", False)
+    monkeypatch.setattr(turns.sys, "argv", ["pytest", "tests"])
     monkeypatch.setattr(turns, "ALL", False)
     met = set()
     for number in range(0, 24, 2):
@@ -75,5 +75,7 @@ def test_what_a_class_goes_through_comes_in_turn_as_well(monkeypatch: pytest.Mon
 def test_a_commit_has_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "ASKED", None)
     assert turns.turn(PARTS) in range(PARTS)
+    turns._commit.cache_clear()
     monkeypatch.setattr(turns.subprocess, "run", lambda *_, **__: (_ for _ in ()).throw(OSError))
     assert turns.turn(PARTS) == 0
+    turns._commit.cache_clear()

@@ -17,8 +17,8 @@ from random_cases import cases
 from random_queries import of_one
 from spark_in_duckdb import NO_FIT
 
-from dbt_trickle.apply import whole
-from dbt_trickle.apply.base import told_by
+from dbt_trickle.apply import few, whole
+from dbt_trickle.apply.base import Few, told_by
 from dbt_trickle.apply.stored import Stored
 from dbt_trickle.delta.context import Context, Cte, Delta
 from dbt_trickle.delta.rule import rule
@@ -125,3 +125,18 @@ def find_out(lake: Lake, this: Broken) -> None:
     with broken(this):
         found = cases(of_one(this.operator), HISTORIES, least=this.least)
         find(found, found_out, settings=tried(300, shrinks=False))
+
+
+def few_says(way: str, which: str, old: str, new: str) -> Breaks:
+    """One of the statements of keyed, bag or groups says something else."""
+    was = getattr(few, way)
+
+    def instead(*arguments: Any) -> Few:
+        found: Few = was(*arguments)
+        before = getattr(found, which)
+        if old not in before:
+            # No AssertionError: that would be taken for a result that is wrong.
+            raise LookupError(f"{old!r} is not in\n{before}")
+        return replace(found, **{which: before.replace(old, new)})
+
+    return instead_of(few, way, instead)

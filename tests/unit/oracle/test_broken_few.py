@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from breaking import Breaks, Broken, find_out, instead_of
+from breaking import Breaks, Broken, few_says, find_out, instead_of
 from checked import check_twice
 from lake import Lake
 from random_cases import MOST_ROWS
 
 from dbt_trickle.apply import few
-from dbt_trickle.apply.base import GONE, NOT_STORED, WAS, Few
+from dbt_trickle.apply.base import GONE, NOT_STORED, WAS
 from dbt_trickle.apply.few import IDS
 from dbt_trickle.apply.shape import SAME_KEY
 from dbt_trickle.capture.base import WEIGHT
@@ -26,26 +25,11 @@ _WHOLE = "\nLIMIT"
 
 
 def statement(way: str, old: str, new: str) -> Breaks:
-    return _of("sql", way, old, new)
+    return few_says(way, "sql", old, new)
 
 
 def question(way: str, old: str, new: str) -> Breaks:
-    return _of("touched", way, old, new)
-
-
-def _of(which: str, way: str, old: str, new: str) -> Breaks:
-    """One of the statements of keyed, bag or groups says something else."""
-    was = getattr(few, way)
-
-    def instead(*arguments: Any) -> Few:
-        found: Few = was(*arguments)
-        before = getattr(found, which)
-        if old not in before:
-            # No AssertionError: that would be taken for a result that is wrong.
-            raise LookupError(f"{old!r} is not in\n{before}")
-        return replace(found, **{which: before.replace(old, new)})
-
-    return instead_of(few, way, instead)
+    return few_says(way, "touched", old, new)
 
 
 def without(name: str, word: str) -> Breaks:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from breaking import STATE_IS_NOT_COMPARED, Breaks, Broken, find_out, instead_of
+from breaking import STATE_IS_NOT_COMPARED, Breaks, Broken, few_says, find_out, instead_of
 from checked import check_whole
 from lake import Lake
 
-from dbt_trickle.apply import few, stored, whole
-from dbt_trickle.apply.base import GONE, WAS, Few
+from dbt_trickle.apply import stored, whole
+from dbt_trickle.apply.base import GONE, WAS
 from dbt_trickle.capture.base import WEIGHT
 from dbt_trickle.delta.context import Cte, Delta
 from dbt_trickle.names import quote
@@ -33,19 +33,6 @@ def differing(old: str, new: str) -> Breaks:
     return instead_of(whole, "differing", instead)
 
 
-def few_rows(way: str, which: str, old: str, new: str) -> Breaks:
-    was = getattr(few, way)
-
-    def instead(*arguments: Any) -> Few:
-        found: Few = was(*arguments)
-        text = getattr(found, which)
-        if old not in text:
-            raise LookupError(f"{old!r} is not in\n{text}")
-        return replace(found, **{which: text.replace(old, new)})
-
-    return instead_of(few, way, instead)
-
-
 BROKEN = (
     Broken("what is stored does not go", "filter", differing("CAST(-1 AS", "CAST(0 AS")),
     Broken("what is there now does not come", "filter", differing("CAST(1 AS", "CAST(0 AS")),
@@ -58,11 +45,11 @@ BROKEN = (
         STATE_IS_NOT_COMPARED,
     ),
     Broken("rows without ids are found by another one", "filter", instead_of(stored.Stored, "id_of", lambda *_: "7")),
-    Broken("many rows: what comes is not counted", "filter", few_rows("bag", "numbers", f"greatest({_W}, 0)", "0")),
+    Broken("many rows: what comes is not counted", "filter", few_says("bag", "numbers", f"greatest({_W}, 0)", "0")),
     Broken(
-        "many keys: what comes is not counted", "groups", few_rows("keyed", "numbers", f"NOT {quote(GONE)}", "NULL")
+        "many keys: what comes is not counted", "groups", few_says("keyed", "numbers", f"NOT {quote(GONE)}", "NULL")
     ),
-    Broken("many keys: what goes is not counted", "groups", few_rows("keyed", "numbers", quote(WAS), "NULL")),
+    Broken("many keys: what goes is not counted", "groups", few_says("keyed", "numbers", quote(WAS), "NULL")),
 )
 
 
