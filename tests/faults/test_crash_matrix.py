@@ -182,9 +182,9 @@ def _moments(last: int, count: int) -> list[int]:
 
 def _tried(world: World, kinds: Kinds, expose: str, name: str, every: bool) -> list[tuple[Case, list[str]]]:
     """One of each kind, alive, and what that executes: as far as that is not known from the first one."""
-    unknown = tuple(kind for n, kind in enumerate(kinds) if every or n == 0 or not kind.known)
-    found: list[tuple[Case, list[str]]] = []
-    for trial in chain(*_prepared(world, unknown, expose, name, [1] * len(unknown))):
+    unknown = [kind for n, kind in enumerate(kinds) if every or n == 0 or not kind.known]
+    found: dict[type[Case], tuple[Case, list[str]]] = {}
+    for trial in chain(*_prepared(world, tuple(unknown), expose, name, [1] * len(unknown))):
         trial.provoke()
         alive = Recorder(trial.world.connect(), every)
         trial.act(alive, trial.world.invocation())
@@ -192,12 +192,12 @@ def _tried(world: World, kinds: Kinds, expose: str, name: str, every: bool) -> l
         done = [_words(sql) for sql in alive.executed if counts(sql) and tables.JOURNAL not in sql]
         assert not trial.due or done == [*trial.due], f"{type(trial).__name__} is done in another way"
         assert any(trial.asks in sql for sql in alive.asked), f"{type(trial).__name__} asks for nothing of it"
-        found.append((trial, alive.executed))
-    first, executed = found[0]
-    for kind in kinds[len(unknown) :]:
+        found[type(trial)] = (trial, alive.executed)
+    first, executed = found[kinds[0]]
+    for kind in kinds:
         own = [executed[0], *kind.due, executed[-1]] if kind.due else executed
-        found.append((kind(world, expose, first.orders, 0), own))
-    return found
+        found.setdefault(kind, (kind(world, expose, first.orders, 0), own))
+    return [found[kind] for kind in kinds]
 
 
 def _words(statement: str) -> str:
