@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt_trickle.apply import few, partitions, top
+from dbt_trickle.apply import few, partitions, recursion, top
 from dbt_trickle.apply.bag import appended, bag, contents
 from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.groups import brought_forward, changed, computed_anew, differing
@@ -13,14 +13,15 @@ from dbt_trickle.apply.merge import merge
 from dbt_trickle.apply.restated import restated
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.delta import rules
-from dbt_trickle.delta.context import Context, Delta
+from dbt_trickle.delta.context import Context, Delta, Source
 from dbt_trickle.names import Relation
-from dbt_trickle.tree.algebra import only_grows
+from dbt_trickle.tree.algebra import Recursive, only_grows, scans, walk
 from dbt_trickle.tree.identity import grouped, partitioned
 
 
 def applied(shape: Shape, context: Context, storage: Relation, version: int, append_only: bool) -> Applied:
     """`version`: the storage's, that the change is worked out for; `append_only`: no source lost a row."""
+    context = recursion.with_rows(shape, replace(context, grows=append_only), storage, version)
     groups = grouped(shape.tree)
     if shape.groups is not None and shape.groups.follows(append_only):
         changes = changed(shape.groups, context)
@@ -48,6 +49,19 @@ def applied(shape: Shape, context: Context, storage: Relation, version: int, app
     if shape.identity.is_bag and append_only and only_grows(shape.tree):
         return appended(shape, delta, storage)
     return _rows(shape, delta, storage, version)
+
+
+def never_cheaper(shape: Shape) -> str:
+    """Why the query may as well be recomputed whichever of its sources moves; nothing where that is not so."""
+    if not any(isinstance(each, Recursive) for each in walk(shape.tree)):
+        return ""
+    standing = {scan.source: Source("", "") for scan in scans(shape.tree)}
+    found = []
+    for key in standing:
+        context = Context({**standing, key: Source("", "", "")})
+        done = applied(shape, context, Relation.of("storage", "storage"), 0, append_only=False)
+        found.append(recursion.as_dear_as_anew(shape, done))
+    return found[0] if found and all(found) else ""
 
 
 def _rows(shape: Shape, delta: Delta, storage: Relation, version: int) -> Applied:

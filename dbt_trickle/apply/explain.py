@@ -19,6 +19,8 @@ from dbt_trickle.tree.algebra import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
+    Reference,
     Scan,
     SemiJoin,
     SetOperation,
@@ -148,6 +150,16 @@ def _(operator: SetOperation) -> str:
 @_strategy.register(Mark)
 def _(operator: Lookup | Mark) -> str:
     return "changes of the rows, and the rows whose value is another one"
+
+
+@_strategy.register
+def _(operator: Recursive) -> str:
+    return "what follows from rows that changed: first of all that went, then of all that came"
+
+
+@_strategy.register
+def _(operator: Reference) -> str:
+    return "the rows that what changed beside them meets, and those that follow"
 
 
 @_strategy.register

@@ -15,8 +15,11 @@ WENT = "[TRK-900] a row went although all sources only grew (this is a bug in db
 
 @dataclass(frozen=True)
 class Cte:
+    """`recursive`: it names itself."""
+
     name: str
     sql: str
+    recursive: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,15 +34,20 @@ class Source:
 
 @dataclass(frozen=True)
 class Context:
+    """`recursions`: FROM texts of their two states, which may name `heads`; `grows`: no source lost a row."""
+
     sources: Mapping[str, Source] = field(default_factory=dict)
+    recursions: Mapping[str, Source] = field(default_factory=dict)
+    heads: tuple[Cte, ...] = ()
+    grows: bool = False
 
     @property
     def old(self) -> dict[str, str]:
-        return {key: source.old for key, source in self.sources.items()}
+        return {key: source.old for key, source in {**self.sources, **self.recursions}.items()}
 
     @property
     def new(self) -> dict[str, str]:
-        return {key: source.new for key, source in self.sources.items()}
+        return {key: source.new for key, source in {**self.sources, **self.recursions}.items()}
 
     def moved(self, operator: Operator) -> bool:
         """Whether anything below can have changed."""
@@ -68,8 +76,8 @@ class Delta:
 
 
 def changes_of(source: str, order: tuple[str, ...]) -> str:
-    """The CTE of a source's changes: read once, however many scans there are."""
-    return f"{RESERVED_PREFIX}changes_{order.index(source)}"
+    """The CTE of a source's changes: read once, however many scans there are. What is no source is called as it is."""
+    return f"{RESERVED_PREFIX}changes_{order.index(source)}" if source in order else source
 
 
 def columns_of(operator: Operator) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt_trickle.delta import groups, joins, linear, lookups, sets
+from dbt_trickle.delta import groups, joins, linear, lookups, recursion, sets
 from dbt_trickle.delta.context import Context, Cte, Delta, changes_of, source_order
 from dbt_trickle.delta.rule import rule
 from dbt_trickle.errors import TrickleBug
@@ -10,7 +10,7 @@ from dbt_trickle.names import RESERVED_PREFIX
 from dbt_trickle.tree.algebra import Operator
 
 # What they hold is found by the kind of the operator.
-RULES = (linear, joins, groups, sets, lookups)
+RULES = (linear, joins, groups, sets, lookups, recursion)
 
 
 def delta(tree: Operator, context: Context) -> Delta:
@@ -22,4 +22,4 @@ def delta(tree: Operator, context: Context) -> Delta:
         Cte(changes_of(key, order), changes) for key in order if (changes := context.sources[key].changes) is not None
     )
     found = rule(tree, context, f"{RESERVED_PREFIX}delta", order)
-    return Delta((*heads, *found.ctes))
+    return Delta((*context.heads, *heads, *found.ctes))

@@ -49,13 +49,19 @@ def rows_of_touched(
     return Scan(_ROWS, _ROWS, fields), {_ROWS: f"(\n{rows}\n)"}
 
 
-def of_keys(operator: Operator, values: Sequence[Expr], at: dict[str, str], keys: str, small: bool) -> str:
-    """An operator's rows in one state, of which these values are among the keys; NULL is a key like others."""
+def of_keys(
+    operator: Operator, values: Sequence[Expr], at: dict[str, str], keys: str, small: bool, *, others: bool = False
+) -> str:
+    """An operator's rows in one state, of which these values are among the keys; NULL is a key like others.
+
+    `others`: those of which they are not.
+    """
     columns = ", ".join(f"x.{quote(column)}" for column in operator.columns)
     same = " AND ".join(f"x.{quote(key_name(i))} <=> {quote(keys)}.{quote(key_name(i))}" for i in range(len(values)))
+    kept = "LEFT ANTI JOIN" if others else "LEFT SEMI JOIN"
     return (
         f"SELECT {broadcast(quote(keys), small)}{columns}\nFROM (\nSELECT {columns_of(operator)}, {_named(values)}\n"
-        f"FROM (\n{state(operator, at)}\n)\n) AS x\nLEFT SEMI JOIN {quote(keys)} ON {same}"
+        f"FROM (\n{state(operator, at)}\n)\n) AS x\n{kept} {quote(keys)} ON {same}"
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dbt_trickle.apply import few, unrestricted
+from dbt_trickle.apply import few, recursion, unrestricted
 from dbt_trickle.apply.base import Applied
 from dbt_trickle.apply.choose import applied
 from dbt_trickle.apply.shape import Shape
@@ -89,6 +89,8 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
         }
     )
     done = applied(shape, context, before.storage, before.stored_version, append_only)
+    if reason := recursion.as_dear_as_anew(shape, done):
+        return Decision("FULL", f"{why}; {reason}", Work.OVERWRITE, changed=changed)
     if not _few(read):
         done = replace(done, few=None)
     captures = {each.key: f"{each.chosen.capture} ({each.chosen.reason})" for each in read}

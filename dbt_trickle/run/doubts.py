@@ -23,6 +23,7 @@ from dbt_trickle.tree.algebra import (
     Lookup,
     Mark,
     Operator,
+    Recursive,
     SemiJoin,
     SetOperation,
     TopK,
@@ -30,6 +31,7 @@ from dbt_trickle.tree.algebra import (
     scans,
     walk,
 )
+from dbt_trickle.tree.linear_step import beside
 from dbt_trickle.tree.printed import printed
 from dbt_trickle.tree.render import state
 from dbt_trickle.tree.values import Call, Over, Pivoted, Predicate, Unpivoted
@@ -47,8 +49,10 @@ _PLAIN = (
     algebra.OuterJoin,
     algebra.UnionAll,
     Generate,
+    algebra.Reference,
     TopK,
 )
+_NEARLY_EQUAL = re.compile(r"\b(?:float|double)\b", re.IGNORECASE)
 
 
 def doubt(session: Session, tree: Operator, top: Operator | None, at: Mapping[str, str]) -> str:
@@ -57,6 +61,7 @@ def doubt(session: Session, tree: Operator, top: Operator | None, at: Mapping[st
         for field in (field for scan in scans(tree) for field in scan.fields):
             if "COLLATE" in field.type.upper():
                 return f"column {field.source_name} has a collation, under which different values are equal"
+    at = {**at, **{each.name: _of_base(each, at) for each in walk(tree) if isinstance(each, Recursive)}}
     for each in walk(tree):
         if found := _always(session, each, at) or ("" if each is top else _of(session, each, at)):
             return found
@@ -87,6 +92,8 @@ def _of(session: Session, tree: Operator, at: Mapping[str, str]) -> str:
             return _in(session, tree.left, tree.right, tree.predicate, at)
         case Mark():
             return _in(session, tree.child, tree.query, tree.predicate, at)
+        case Recursive():
+            return _of_recursion(session, tree, at)
         case SetOperation():
             sides = [[kind for _, kind in described(session, state(side, at))] for side in (tree.left, tree.right)]
             return _unlike(tree.word, *sides)
@@ -120,6 +127,22 @@ def _told_again(session: Session, calls: Sequence[Call | Over], over: Operator, 
         if not same_again(call.function, kind) or (isinstance(call, Over) and call.by_position):
             return f"{call.value.sql} of a subquery may come out differently a second time"
     return ""
+
+
+def _of_base(tree: Recursive, at: Mapping[str, str]) -> str:
+    """Rows of the types that a recursion has."""
+    return f"(\n{state(tree.base, at)}\n)"
+
+
+def _of_recursion(session: Session, tree: Recursive, at: Mapping[str, str]) -> str:
+    """What follows from a row must be what followed from it before: of 0.0 and -0.0 either may be stored."""
+    for name, kind in described(session, state(tree.base, at)):
+        if _NEARLY_EQUAL.search(kind):
+            return f"column {name} of a recursion is {kind}, of which values that differ are equal"
+        if unlike := incomparable([Column(name, kind, name)]) or _of_maps(name, kind):
+            return unlike
+    read = (column for each in beside(tree) for column in described(session, state(each.operator, at)))
+    return next((unlike for name, kind in read if (unlike := _of_maps(name, kind))), "")
 
 
 def _of_maps(what: str, kind: str | None) -> str:

@@ -22,6 +22,8 @@ from dbt_trickle.run.understand import Understood
 
 # Of Spark's errors those that a value brings: a division by zero, a text that is no number.
 _OF_VALUES = re.compile(r"\[([A-Z_]+)[^\]]*\].*SQLSTATE: 22[0-9A-Z]{3}", re.DOTALL)
+# A chain that grew from refresh to refresh may by now be longer than a recursion may be. The query as a whole tells.
+_LIMITS = ("RECURSION_LEVEL_LIMIT_EXCEEDED", "RECURSION_ROW_LIMIT_EXCEEDED")
 
 
 def refresh(request: Request, session: Session, run: Invocation) -> Outcome:
@@ -115,4 +117,6 @@ def only_anew(problem: WarehouseError) -> str:
     if found := _OF_VALUES.search(problem.what):
         # What came on one side meets what went on the other. That cancels out; but it is evaluated.
         return f"an expression fails over rows that may never have met ({found.group(1)})"
+    if any(limit in problem.what for limit in _LIMITS):
+        return "what follows from a change goes beyond the limits of a recursion"
     return ""

@@ -10,6 +10,7 @@ from typing import Any
 
 from dbt_trickle.apply import unrestricted
 from dbt_trickle.apply.base import incomparable
+from dbt_trickle.apply.choose import never_cheaper
 from dbt_trickle.apply.shape import FORMAT, Shape
 from dbt_trickle.capture.types import Incomparable, comparison
 from dbt_trickle.catalog.state import Column
@@ -118,6 +119,8 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         refused = _not_understood(here, obstacle, schemas, remembered)
         return dataclasses.replace(refused, typed=typed, leeway=known)  # its types need not be asked for again
     shape = Shape((*columns, *keys), tree, found, kept, why, len(keys))
+    if obstacle := never_cheaper(shape):
+        return Understood(None, obstacle, schemas, leeway=known)
     if remembered.get("mark") != shape.mark:
         # What cannot be maintained is not planned again on each run, but by a release that finds out otherwise.
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)

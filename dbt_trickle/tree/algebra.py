@@ -316,6 +316,39 @@ class TopK(Operator):
         return self.child.columns
 
 
+@dataclass(frozen=True)
+class Reference(Operator):
+    """Within the step of a recursion: its rows, of which the step makes others. `of`: the recursion's name."""
+
+    of: str
+    alias: str
+    fields: tuple[Field, ...]  # of the recursion's columns, all of them
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+
+@dataclass(frozen=True)
+class Recursive(Operator):
+    """The base's rows, what the step makes of them, what it makes of that, and so on until that is nothing.
+
+    The step takes each row by itself: of two it makes what it makes of the one, and what it makes of the other.
+    """
+
+    name: str
+    base: Project
+    step: Project
+
+    def __post_init__(self) -> None:
+        if len(self.base.columns) != len(self.step.columns):
+            raise TrickleBug(f"a recursion from {list(self.base.columns)} to {list(self.step.columns)}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.base.columns
+
+
 def walk(operator: Operator) -> Iterator[Operator]:
     yield operator
     for child in operator.inputs:
@@ -328,8 +361,8 @@ def scans(operator: Operator) -> tuple[Scan, ...]:
 
 def only_grows(operator: Operator) -> bool:
     """Whether rows that come, and none that go, make no row of the result go."""
-    linear = isinstance(operator, (Scan, Constant, Filter, Project, InnerJoin, UnionAll, Generate))
-    if linear or (isinstance(operator, SemiJoin) and not operator.anti):
+    linear = (Scan, Constant, Filter, Project, InnerJoin, UnionAll, Generate, Recursive, Reference)
+    if isinstance(operator, linear) or (isinstance(operator, SemiJoin) and not operator.anti):
         return all(map(only_grows, operator.inputs))
     return False
 

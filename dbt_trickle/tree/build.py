@@ -35,7 +35,8 @@ from dbt_trickle.tree.grouping import Grouped, Output, add_keys, having, is_grou
 from dbt_trickle.tree.laterals import joined_lateral
 from dbt_trickle.tree.lookups import Lookups
 from dbt_trickle.tree.prune import pruned
-from dbt_trickle.tree.relations import Place, Result, Schema, relations, unwrapped
+from dbt_trickle.tree.recursion import names_itself, recursion
+from dbt_trickle.tree.relations import Cte, Place, Result, Schema, relations, unwrapped
 from dbt_trickle.tree.scope import Names, Scope, spelling
 from dbt_trickle.tree.subqueries import READER, filtered
 from dbt_trickle.tree.top import limited
@@ -80,7 +81,7 @@ def _built(text: str, sources: Mapping[str, Schema], functions: Collection[str])
     select = unwrapped(query)
     aliases = frozenset(spelling(each.alias) for each in select.find_all(exp.Alias))
     known = {spelling(name): source for name, source in sources.items()}
-    place = Place(known, Names(aliases), _subquery, joined_lateral)
+    place = Place(known, Names(aliases), _subquery, joined_lateral, _cte)
     try:
         tree, outputs = _query(select, place, "", root=select is query)
     except RecursionError:
@@ -113,6 +114,12 @@ def _subquery(query: exp.Expr, place: Place, alias: str) -> Result:
         return tree, tuple((output.name, output.value.name) for output in outputs)
     projected, names = _projected(tree, outputs, prefix, place.names)
     return projected, tuple((output.name, name) for output, name in zip(outputs, names, strict=True))
+
+
+def _cte(cte: Cte, alias: str) -> Result:
+    if cte.recursive and names_itself(cte):
+        return recursion(cte, alias)
+    return _subquery(cte.node.this, cte.outside, alias)
 
 
 def _projected(tree: Operator, outputs: Sequence[Output], prefix: str, names: Names) -> tuple[Project, tuple[str, ...]]:

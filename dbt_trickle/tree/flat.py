@@ -24,6 +24,8 @@ from dbt_trickle.tree.algebra import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
+    Reference,
     Scan,
     SemiJoin,
     SetOperation,
@@ -45,7 +47,7 @@ def flat(tree: Project, at: Mapping[str, str], merged: bool = True, lateral: boo
     A filter over groups is HAVING, or (not merged) WHERE over a subquery: the tree is the same for both. `lateral`:
     what a SELECT computes is named by its alias further right.
     """
-    taken = {each.alias.lower() for each in walk(tree) if isinstance(each, Scan)}
+    taken = {each.alias.lower() for each in walk(tree) if isinstance(each, (Scan, Reference))}
     aliases = (name for name in (f"q{number}" for number in range(1, 10_000)) if name not in taken)
     writer = Writer(at, aliases, merged, lateral)
     if not isinstance(tree.child, TopK):
@@ -66,6 +68,21 @@ def _(tree: Scan, writer: Writer) -> Block:
     alias = quote(tree.alias)
     values = {field.name: f"{alias}.{quote(field.source_name)}" for field in tree.fields}
     return Block(values, f"{writer.at[tree.source]} AS {alias}")
+
+
+@_block.register
+def _(tree: Reference, writer: Writer) -> Block:
+    alias = quote(tree.alias)
+    values = {field.name: f"{alias}.{quote(field.source_name)}" for field in tree.fields}
+    return Block(values, f"{quote(tree.of)} AS {alias}")
+
+
+@_block.register
+def _(tree: Recursive, writer: Writer) -> Block:
+    base, step = (_projected(each, writer, tree.columns) for each in (tree.base, tree.step))
+    levels = f"WITH RECURSIVE {quote(tree.name)} AS (\n{base}\nUNION ALL\n{step}\n)"
+    chosen = ", ".join(map(quote, tree.columns))
+    return named(f"{levels}\nSELECT {chosen} FROM {quote(tree.name)}", tree.columns, writer)
 
 
 @_block.register

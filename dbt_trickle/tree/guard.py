@@ -13,6 +13,7 @@ from dbt_trickle.names import quote
 from dbt_trickle.tree.algebra import Project
 from dbt_trickle.tree.build import build
 from dbt_trickle.tree.flat import flat
+from dbt_trickle.tree.plan_loops import with_columns
 from dbt_trickle.tree.plan_nodes import Node, Unread, walk
 from dbt_trickle.tree.plan_text import ids_of_two_relations, normalized, section
 from dbt_trickle.tree.relations import Schema
@@ -56,7 +57,7 @@ def difference(original: str, regenerated: str) -> str | None:
         if reason := _unclear(text, explained):
             return reason
         try:
-            plans.append(normalized(text))
+            plans.append(normalized(with_columns(text, explained)))
         except Unread as problem:
             return f"a step of the plan could not be read: {problem}"
         if ids_of_two_relations(plans[-1]):

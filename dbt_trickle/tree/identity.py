@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dbt_trickle.names import RESERVED_PREFIX, quote
-from dbt_trickle.tree.algebra import Aggregate, Filter, Operator, Project, Window
+from dbt_trickle.tree.algebra import Aggregate, Filter, Operator, Project, Recursive, Window
 from dbt_trickle.tree.values import Expr, Item
 
 ROW_ID = f"{RESERVED_PREFIX}row_id"
@@ -42,11 +42,11 @@ def identity(root: Project, declared: Sequence[int] = ()) -> Identity:
 
 
 def with_keys(root: Project) -> Project:
-    """With the keys of its groups or partitions at the end, where the query does not show them all.
+    """With the keys of its groups or partitions at the end, or the columns of its recursion, where not all are shown.
 
     So its rows are found by them, and what they gave before need not be computed again.
     """
-    keyed = grouped(root) or _windowed(root)
+    keyed = grouped(root) or _windowed(root) or _recursive(root)
     keys = keys_above(keyed) if keyed is not None else ()
     if shown_at(root, keys) is not None:
         return root
@@ -54,11 +54,12 @@ def with_keys(root: Project) -> Project:
     return replace(root, items=(*root.items, *hidden))
 
 
-def keys_above(keyed: Aggregate | Window) -> tuple[Expr, ...]:
+def keys_above(keyed: Aggregate | Window | Recursive) -> tuple[Expr, ...]:
     """As they are called above it."""
     if isinstance(keyed, Window):
         return keyed.partition
-    return tuple(Expr(quote(key.name), frozenset([key.name])) for key in keyed.keys)
+    names = keyed.columns if isinstance(keyed, Recursive) else (key.name for key in keyed.keys)
+    return tuple(Expr(quote(name), frozenset([name])) for name in names)
 
 
 def grouped(root: Project) -> Aggregate | None:
@@ -76,6 +77,11 @@ def partitioned(root: Project) -> Window | None:
 def _windowed(root: Project) -> Window | None:
     below = _without_filters(root.child)
     return below if isinstance(below, Window) else None
+
+
+def _recursive(root: Project) -> Recursive | None:
+    """The recursion whose rows are the output's rows."""
+    return root.child if isinstance(root.child, Recursive) else None
 
 
 def _without_filters(tree: Operator) -> Operator:

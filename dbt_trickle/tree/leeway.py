@@ -24,6 +24,8 @@ from dbt_trickle.tree.algebra import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
+    Reference,
     Scan,
     SemiJoin,
     SetOperation,
@@ -69,6 +71,7 @@ def _of(tree: Operator) -> Leeway:
 
 @_of.register(Scan)
 @_of.register(Constant)
+@_of.register(Reference)
 def _(tree: Operator) -> Leeway:
     return Leeway()
 
@@ -112,6 +115,13 @@ def _(tree: UnionAll) -> Leeway:
 @_of.register
 def _(tree: SetOperation) -> Leeway:
     both = _beside(_of(tree.left), _of(tree.right))
+    return Leeway(rows=both.rows or next((why for _, why in both.columns), ""))
+
+
+@_of.register
+def _(tree: Recursive) -> Leeway:
+    """What is uncertain of a row may decide about those that follow from it."""
+    both = _beside(_of(tree.base), _of(tree.step))
     return Leeway(rows=both.rows or next((why for _, why in both.columns), ""))
 
 

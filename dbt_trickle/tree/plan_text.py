@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from dbt_trickle.tree import plan_loops
 from dbt_trickle.tree.plan_distinct import in_order, lists_of
 from dbt_trickle.tree.plan_nodes import Node, listed_items, over, parsed, walk
 
@@ -44,7 +45,7 @@ def section(explained: str, stage: str) -> str | None:
 
 
 def normalized(plan: str) -> Node:
-    tree = parsed([line.rstrip() for line in plan.strip("\n").splitlines()])
+    tree = plan_loops.numbered(parsed([line.rstrip() for line in plan.strip("\n").splitlines()]))
     tree = _changed(tree, lambda text: _ALIAS_OF_GENERATOR.sub(r"\1, ", _CROSS.sub("Join Inner", _HINT.sub("", text))))
     return _numbered(in_order(_without_idle_projects(_without_renaming(_without_names(tree)))))
 
@@ -59,7 +60,7 @@ def ids_of_two_relations(plan: Node) -> set[str]:
 
 def _seen_twice(node: Node) -> tuple[set[str], set[str]]:
     """The ids of the relations that may be named above the node, and those that are of two of them."""
-    if node.kind == "Relation":
+    if node.kind in ("Relation", "UnionLoopRef"):
         return {number for number, _ in _ID.findall(node.text)}, set()
     seen: set[str] = set()
     twice: set[str] = set()
@@ -67,12 +68,15 @@ def _seen_twice(node: Node) -> tuple[set[str], set[str]]:
         twice |= _seen_twice(each)[1]
     for at, child in enumerate(node.children):
         ids, found = _seen_twice(child)
-        twice |= found | (seen & ids)
+        # Above a union its columns are those of the first branch.
+        twice |= found | (seen & ids if node.kind != "Union" else set())
         if not (at and node.text.startswith(_OF_THE_LEFT)):
             seen |= ids
     if node.kind in ("Project", "Aggregate"):
         # What it does not name nobody names above it: LATERAL has the relations before it a second time, below.
         seen &= {number for number, _ in _ID.findall(node.text)}
+    if node.kind == "UnionLoop":
+        seen = {number for number, _ in _ID.findall(node.text)}
     return seen, twice
 
 
@@ -86,11 +90,14 @@ def _without_names(tree: Node) -> Node:
         for node in walk(tree)
         for pair in (_RELATION_COLUMN if node.kind == "Relation" else _MADE_COLUMN).findall(node.text)
     }
+    found |= {pair for node in walk(tree) if plan_loops.is_loop(node) for pair in plan_loops.columns(node.text)}
     odd = sorted((pair for pair in found if not pair[0].isidentifier()), key=lambda pair: -len(pair[0]))
 
     def nameless(text: str) -> str:
         if text.startswith("Relation "):
             return text
+        if text.startswith("UnionLoop"):
+            return plan_loops.without_names(text)
         for name, number in odd:
             text = re.sub(rf"{re.escape(name)}#{number}(?!\d)", f"#{number}", text)
         return _NAMED_ID.sub(r"\1", text)
@@ -177,7 +184,7 @@ def _is_ordered_below(node: Node, ordered: bool) -> bool:
 def _output(node: Node) -> list[str] | None:
     """The ids of a node's rows, where they can be told."""
     match node.kind:
-        case "Relation":
+        case "Relation" | "UnionLoop" | "UnionLoopRef":
             return [number for number, _ in _ID.findall(node.text)]
         case "Project":
             return [] if node.text == "Project" else _made(node.text.removeprefix("Project "))

@@ -18,6 +18,8 @@ from dbt_trickle.tree.algebra import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
+    Reference,
     Scan,
     SemiJoin,
     SetOperation,
@@ -109,6 +111,16 @@ def _(operator: Constant) -> str:
 @line.register
 def _(operator: TopK) -> str:
     return f"TopK {operator.limit} by {', '.join(key.column + key.direction for key in operator.keys)}"
+
+
+@line.register
+def _(operator: Recursive) -> str:
+    return f"Recursive {operator.name}: {', '.join(operator.columns)}"
+
+
+@line.register
+def _(operator: Reference) -> str:
+    return f"Reference {operator.of} as {operator.alias}"
 
 
 @line.register

@@ -17,6 +17,8 @@ from dbt_trickle.tree.algebra import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
+    Reference,
     Scan,
     SemiJoin,
     SetOperation,
@@ -47,9 +49,17 @@ def _(operator: Scan, needed: frozenset[str]) -> Operator:
     return replace(operator, fields=fields or (next(plain, operator.fields[0]),))
 
 
-@_prune.register
-def _(operator: Constant, needed: frozenset[str]) -> Operator:
+@_prune.register(Constant)
+@_prune.register(Reference)
+def _(operator: Constant | Reference, needed: frozenset[str]) -> Operator:
     return operator
+
+
+@_prune.register
+def _(operator: Recursive, needed: frozenset[str]) -> Operator:
+    """All its columns, as in Spark: of which of them a row that is needed comes, many steps on, is not asked."""
+    every = tuple(range(len(operator.columns)))
+    return replace(operator, base=_branch(operator.base, every), step=_branch(operator.step, every))
 
 
 @_prune.register

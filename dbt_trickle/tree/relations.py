@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from dbt_trickle.tree.algebra import Constant, Operator, Scan
+from dbt_trickle.tree.algebra import Constant, Operator, Reference, Scan
 from dbt_trickle.tree.binding import bound
 from dbt_trickle.tree.expressions import expr
 from dbt_trickle.tree.joining import Part, by_name, joined, only
@@ -33,6 +33,27 @@ Result = tuple[Operator, tuple[tuple[str, str], ...]]  # columns: (what the quer
 
 
 @dataclass(frozen=True)
+class Cte:
+    """`outside`: what its query can name; `recursive`: whether that may be itself."""
+
+    node: exp.CTE
+    outside: Place
+    recursive: bool
+
+    @property
+    def body(self) -> exp.Expr:
+        return unwrapped(self.node.this)
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a recursion is within its own step."""
+
+    recursion: str
+    columns: tuple[tuple[str, str], ...]  # as in a Result
+
+
+@dataclass(frozen=True)
 class Place:
     """What can be named in a FROM clause, and how its subqueries are built."""
 
@@ -40,21 +61,23 @@ class Place:
     names: Names
     query: Callable[[exp.Expr, Place, str], Result]
     lateral: Callable[[exp.Join, Part, Place], Part]
-    ctes: Mapping[str, tuple[exp.CTE, Place]] = field(default_factory=dict)
+    cte: Callable[[Cte, str], Result]
+    ctes: Mapping[str, Cte | Level] = field(default_factory=dict)
 
     def with_ctes(self, query: exp.Query) -> Place:
         """Each CTE sees those before it, and hides what has its name outside."""
         with_ = query.args.get("with_")
         if with_ is None:
             return self
-        if with_.args.get("recursive"):
-            raise not_yet("WITH RECURSIVE", with_)
         place = self
         for cte in with_.expressions:
             if any(value and key not in ("this", "alias") for key, value in cte.args.items()):
                 raise not_yet(f"the option of the CTE {cte.alias}", cte)
-            place = replace(place, ctes={**place.ctes, spelling(cte.alias): (cte, place)})
+            place = place.with_cte(cte.alias, Cte(cte, place, bool(with_.args.get("recursive"))))
         return place
+
+    def with_cte(self, name: str, cte: Cte | Level) -> Place:
+        return replace(self, ctes={**self.ctes, spelling(name): cte})
 
 
 def relations(select: exp.Select, place: Place) -> Part:
@@ -104,10 +127,7 @@ def _relation(node: exp.Expr, place: Place) -> Part:
         only(node, "this", "alias")
         name = spelling(node.name)
         if name in place.ctes:
-            cte, outside = place.ctes[name]
-            tree, columns = place.query(cte.this, outside, node.alias or node.name)
-            columns = _renamed(columns, cte.args.get("alias"))
-            return tree, scope_of(columns, (node.alias or node.name,), node)
+            return _cte(node, place.ctes[name], place)
         if name in place.sources:
             return _scan(node, place.sources[name], place.names)
         raise unsupported(f"the relation {node.name} is not known", node)
@@ -123,6 +143,17 @@ def _relation(node: exp.Expr, place: Place) -> Part:
     if isinstance(node, exp.Values):
         return _values(node, place.names)
     raise _unsupported_relation(node)
+
+
+def _cte(node: exp.Table, cte: Cte | Level, place: Place) -> Part:
+    alias = node.alias or node.name
+    if isinstance(cte, Cte):
+        tree, columns = place.cte(cte, alias)
+        return tree, scope_of(renamed(columns, cte.node.args.get("alias")), (alias,), node)
+    given = place.names.alias(alias)
+    fields = tuple(Field(of, "", place.names.fresh(f"{given}.{name}")) for name, of in cte.columns)
+    shown = zip((name for name, _ in cte.columns), (each.name for each in fields), strict=True)
+    return Reference(cte.recursion, given, fields), scope_of(tuple(shown), (alias,), node)
 
 
 def _values(node: exp.Values, names: Names) -> Part:
@@ -160,11 +191,11 @@ def _scan(node: exp.Table, source: Schema, names: Names) -> Part:
 
 
 def scope_of(columns: tuple[tuple[str, str], ...], qualifier: tuple[str, ...], node: exp.Expr) -> Scope:
-    columns = _renamed(columns, node.args.get("alias"))
+    columns = renamed(columns, node.args.get("alias"))
     return Scope(tuple(Visible(name, qualifier, column) for name, column in columns))
 
 
-def _renamed(columns: tuple[tuple[str, str], ...], alias: exp.TableAlias | None) -> tuple[tuple[str, str], ...]:
+def renamed(columns: tuple[tuple[str, str], ...], alias: exp.TableAlias | None) -> tuple[tuple[str, str], ...]:
     """q(a, b): other names for all columns."""
     given = alias.columns if alias is not None else []
     if not given:

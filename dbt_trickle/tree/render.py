@@ -19,6 +19,8 @@ from dbt_trickle.tree.algebra import (
     Operator,
     OuterJoin,
     Project,
+    Recursive,
+    Reference,
     Scan,
     SemiJoin,
     SetOperation,
@@ -30,7 +32,9 @@ from dbt_trickle.tree.values import Call, Item
 
 
 def state(tree: Operator, at: Mapping[str, str]) -> str:
-    """The tree's rows, with its names as columns. `at` has the FROM text of each source."""
+    """The tree's rows, with its names as columns. `at` has the FROM text of each source, and may have that of a
+    recursion.
+    """
     return "\n".join(_lines(tree, at))
 
 
@@ -44,6 +48,31 @@ def _lines(tree: Operator, at: Mapping[str, str]) -> list[str]:
 def _(tree: Scan, at: Mapping[str, str]) -> list[str]:
     fields = (f"{quote(field.source_name)} AS {quote(field.name)}" for field in tree.fields)
     return [_select(fields), f"FROM {at[tree.source]} AS {quote(tree.alias)}"]
+
+
+@_lines.register
+def _(tree: Reference, at: Mapping[str, str]) -> list[str]:
+    fields = (f"{quote(field.source_name)} AS {quote(field.name)}" for field in tree.fields)
+    return [_select(fields), f"FROM {at[tree.of]} AS {quote(tree.alias)}"]
+
+
+@_lines.register
+def _(tree: Recursive, at: Mapping[str, str]) -> list[str]:
+    chosen = _select(map(quote, tree.columns))
+    if tree.name in at:
+        return [chosen, f"FROM {at[tree.name]}"]
+    head = [chosen, "FROM (", f"  WITH RECURSIVE {quote(tree.name)} AS ("]
+    levels = (f"    {line}" for line in _levels(tree, quote(tree.name), at))
+    return [*head, *levels, "  )", f"  {chosen} FROM {quote(tree.name)}", ")"]
+
+
+def levels(tree: Recursive, itself: str, at: Mapping[str, str]) -> str:
+    """What WITH RECURSIVE has to say of it; `itself`: the FROM text by which it names itself."""
+    return "\n".join(_levels(tree, itself, at))
+
+
+def _levels(tree: Recursive, itself: str, at: Mapping[str, str]) -> list[str]:
+    return [*_lines(tree.base, at), "UNION ALL", *_lines(tree.step, {**at, tree.name: itself})]
 
 
 @_lines.register

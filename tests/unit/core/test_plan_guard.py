@@ -269,3 +269,59 @@ def test_the_plans_of_subqueries_are_compared() -> None:
 def test_a_plan_that_is_printed_otherwise_agrees_with_none() -> None:
     plan = stacked("Filter (k#1L > 1)", f"         +- {ORDERS}")
     assert not guard.same_plan(plan, plan)
+
+
+LOOP = """\
+== Optimized Logical Plan ==
+Project [k#11L AS n#21L, 0#12 AS d#22]
++- UnionLoop 0
+   :- Project [k#1L, 0 AS 0#2]
+   :  +- Relation shop.o[k#1L,v#3L] parquet
+   +- Project [v#5L, (d#16 + 1) AS (d + 1)#17]
+      +- Join Inner, (k#4L = n#15L)
+         :- Project [k#13L AS n#15L, 0#14 AS d#16]
+         :  +- Filter isnotnull(k#13L)
+         :     +- UnionLoopRef 0, [k#13L, 0#14], false
+         +- Relation shop.e[k#4L,v#5L] parquet
+
+== Physical Plan ==
+Project [k#11L AS n#21L, 0#12 AS d#22]
++- UnionLoop 0, [k#11L, 0#12]
+      :- Project [k#1L, 0 AS 0#2]
+"""
+
+
+@pytest.mark.parametrize(
+    ("edits", "same"),
+    {
+        "other ids": ([("#1", "#7"), ("#2", "#9")], True),
+        "another number": ([("Loop 0", "Loop 3"), ("LoopRef 0", "LoopRef 3")], True),
+        "names of ours": ([("0#12", "r.d + `x, y`#12"), ("0#14", "r.d + `x, y`#14"), ("k#11L", "n#11L")], True),
+        "its columns the other way round": ([("UnionLoop 0, [k#11L, 0#12]", "UnionLoop 0, [0#12, k#11L]")], False),
+        "the rows so far the other way round": ([("[k#13L, 0#14]", "[0#14, k#13L]")], False),
+        "another base": ([("0 AS 0#2", "1 AS 0#2")], False),
+        "another step": ([("(d#16 + 1)", "(d#16 + 2)")], False),
+        "columns that are not shown": ([("UnionLoop 0, [k#11L, 0#12]", "UnionLoop 1, [k#11L, 0#12]")], False),
+        "a limit": ([("+- UnionLoop 0\n   :-", "+- UnionLoop 0, 5\n   :-")], False),
+        "the rows of another recursion": ([("UnionLoopRef 0", "UnionLoopRef 1")], False),
+    }.values(),
+)
+def test_recursions(edits: list[tuple[str, str]], same: bool) -> None:
+    plan = LOOP
+    for old, new in edits:
+        assert old in plan
+        plan = plan.replace(old, new)
+    assert guard.same_plan(LOOP, plan) == same
+
+
+def test_a_recursion_that_is_read_twice_is_there_twice() -> None:
+    loop = LOOP.partition("+- ")[2].partition("\n\n")[0]
+    ours = loop.replace("Loop 0", "Loop 1").replace("LoopRef 0", "LoopRef 1")
+    first = loop.replace("\n ", "\n:")
+    done = "\n== Physical Plan ==\nUnionLoop {}, [k#11L, 0#12]\n"
+    one, other = (
+        f"== Optimized Logical Plan ==\nUnion false, false\n:- {first}\n+- {second}\n" for second in (loop, ours)
+    )
+    assert guard.same_plan(one + done.format(0), other + done.format(0) + done.format(1))
+    joined = (plan.replace("Union false, false", "Join Inner, (k#11L = k#11L)") for plan in (one, other))
+    assert not guard.same_plan(*(plan + done.format(0) + done.format(1) for plan in joined))

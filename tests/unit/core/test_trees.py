@@ -19,6 +19,7 @@ from dbt_trickle.tree.algebra import (
     Mark,
     Operator,
     Project,
+    Recursive,
     Scan,
     TopK,
     scans,
@@ -51,7 +52,7 @@ def test_rendered_text_is_the_same_tree(case: dict[str, Any]) -> None:
     if any(isinstance(each, Mark) for each in walk(tree)):
         return  # as a union of those for which it is true and of the others
     pivoted = any(isinstance(each, Aggregate) and each.pivoted is not None for each in walk(tree))
-    if pivoted or any(isinstance(each, (Lookup, Generate, Constant)) for each in walk(tree)):
+    if pivoted or any(isinstance(each, (Lookup, Generate, Constant, Recursive)) for each in walk(tree)):
         # Names that are made up are made up anew.
         assert [type(each) for each in walk(again) if type(each) is not Project] == [
             type(each) for each in walk(tree) if type(each) is not Project

@@ -57,7 +57,7 @@ def last(change: Callable[[str], str]) -> Callable[[Rule], Rule]:
 def new_twice(was: Rule) -> Rule:
     def instead(tree: Operator, context: Context, *arguments: Any) -> Delta:
         sources = {key: replace(source, old=source.new) for key, source in context.sources.items()}
-        return was(tree, Context(sources), *arguments)
+        return was(tree, replace(context, sources=sources), *arguments)
 
     return instead
 

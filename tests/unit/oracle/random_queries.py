@@ -209,6 +209,24 @@ class Select:
         kept = self.one("", "INCLUDE NULLS ")
         return f"SELECT {', '.join(shown)} FROM ({rows}) UNPIVOT {kept}(v FOR n IN (x, y AS z))"
 
+    def met(self, x: Input, y: Input) -> str:
+        """An equality and more, since a recursion joins again and again."""
+        mine = self.plain(x)
+        theirs = self.plain(y, kinds=NUMBERS if mine is not None and mine.kind in NUMBERS else [TEXT])
+        equal = f"{mine.sql} = {theirs.sql}" if mine is not None and theirs is not None else "false"
+        return self.one(equal, f"{equal} AND ({self.condition(x, y)})")
+
+    def begun(self, x: Input) -> str:
+        """The base of a recursion, of types that its step can keep: a number, a text, and how often it was repeated."""
+        number, text = self.known(x, kinds=(INT,)), self.known(x, kinds=(TEXT,))
+        values = (f"CAST({number.sql} AS BIGINT)", f"CAST({text.sql} AS STRING)", "0")
+        return ", ".join(self.show(Value(sql, kind)) for sql, kind in zip(values, (INT, TEXT, INT), strict=True))
+
+    def repeated(self, w: Input, *others: Input) -> str:
+        """What the step makes of the recursion's rows."""
+        number, text = self.known(*others, w, kinds=(INT,)), self.known(*others, w, kinds=(TEXT,))
+        return f"CAST({number.sql} AS BIGINT), CAST({text.sql} AS STRING), {w.alias}.c + 1"
+
     def value_of(self, x: Input, y: Input) -> Value:
         """A scalar subquery: over the rows of the other input whose column is equal to one of this, or over all."""
         function = self.one("count", "sum", "min", "max", "coalesce(max({0}), 0)")
@@ -324,6 +342,26 @@ OPERATORS: dict[str, Callable[..., str]] = {
     ),
     "pivot": lambda q, x: q.pivoted(x),
     "unpivot": lambda q, x: q.unpivoted(x),
+    "recursion": lambda q, x, y: recursive(
+        q, x, f"SELECT {q.repeated(W, y)} FROM w AS w1 JOIN {y} ON {q.met(W, y)} WHERE w1.c < 2"
+    ),
+    "recursion over a join": lambda q, x, y, z: recursive(
+        q,
+        x,
+        f"SELECT {q.repeated(W, y, z)} FROM {y} JOIN {z} ON {q.met(y, z)} JOIN w AS w1 ON {q.met(W, z)} WHERE w1.c < 2",
+    ),
+    "recursion that asks": lambda q, x, y: recursive(
+        q,
+        x,
+        f"SELECT {q.repeated(W)} FROM w AS w1 WHERE w1.c < 2 AND {q.one('', 'NOT ')}EXISTS "
+        f"(SELECT 1 FROM {y} WHERE {q.condition(W, y)})",
+    ),
+    "recursion by itself": lambda q, x: recursive(
+        q,
+        x,
+        f"SELECT v.g, w1.b, w1.c + 1 FROM w AS w1 LATERAL VIEW explode(array({q.numbers(W)})) v AS g "
+        f"WHERE w1.c < 2 AND ({q.condition(W)})",
+    ),
     "whole, having": lambda q, x: f"SELECT {q.calls(x)} FROM {x} HAVING {q.of_calls(x)}",
 }
 
@@ -340,6 +378,14 @@ ALL = {**OPERATORS, **ROOTS}
 def p(x: Input, alias: str) -> Input:
     """The columns of an input under another alias."""
     return Input(x.text, alias, x.columns)
+
+
+# Of a recursion, within its step: the columns of Select.begun().
+W = Input("w", "w1", (Value("a", INT), Value("b", TEXT), Value("c", INT)))
+
+
+def recursive(q: Select, x: Input, step: str) -> str:
+    return f"WITH RECURSIVE w AS (SELECT {q.begun(x)} FROM {x} UNION ALL {step}) SELECT a, b, c FROM w"
 
 
 def arity(operator: str) -> int:

@@ -14,6 +14,8 @@ of what DuckDB's answers do not prove of Spark's (tests/functional/engine asks S
     CACHE LAZY TABLE    a temporary table, computed at once
     REPLACE WHERE       what comes is worked out, then what fits goes, then it comes; what comes and does not fit is
                         the error that Delta has for it. That it is one commit is not tried
+    WITH RECURSIVE      to DuckDB each UNION in it is a recursion, whose types are those of its first branch: one that
+                        does not name itself becomes a subquery
     CAST                TRY_CAST, as without ANSI; DuckDB's integers do not wrap around
 """
 
@@ -52,6 +54,10 @@ class Duck:
 
     def close(self) -> None:
         self._connection.close()
+
+    def interrupt(self) -> None:
+        """What is running ends with an error."""
+        self._connection.interrupt()
 
     def run(self, statement: str, values: list[Any] | None = None) -> list[Row]:
         """A statement of DuckDB's."""
@@ -93,6 +99,8 @@ def translated(statement: str) -> str:
                 node.replace(_table(node, node.args.get("version")))
             case exp.Anonymous() if node.name.lower() == "xxhash64":
                 node.replace(_row_id(node.expressions))
+            case exp.CTE() if isinstance(node.this, exp.Union) and not _names_itself(node):
+                node.set("this", exp.select("*").from_(node.this.subquery(copy=False), copy=False))
             case _:
                 pass
     match tree:
@@ -107,6 +115,10 @@ def translated(statement: str) -> str:
         case _:
             pass
     return _text(tree)
+
+
+def _names_itself(cte: exp.CTE) -> bool:
+    return any(table.name == cte.alias for table in cte.this.find_all(exp.Table))
 
 
 def _text(tree: exp.Expr) -> str:

@@ -20,7 +20,7 @@ from dbt_trickle.apply import bag, choose, restated, top
 from dbt_trickle.apply.base import named
 from dbt_trickle.capture import feed
 from dbt_trickle.capture.base import WEIGHT
-from dbt_trickle.delta import groups, joins, sets
+from dbt_trickle.delta import groups, joins, recursion, sets
 from dbt_trickle.delta.aggregate import functions, state
 from dbt_trickle.delta.context import Cte, Delta
 from dbt_trickle.names import quote
@@ -33,10 +33,12 @@ from dbt_trickle.tree.algebra import (
     Mark,
     OuterJoin,
     Project,
+    Recursive,
     Scan,
     SemiJoin,
     SetOperation,
 )
+from dbt_trickle.tree.render import state as state_of
 
 _W = quote(WEIGHT)
 
@@ -99,6 +101,30 @@ def turned_around(sql: str) -> str:
 
 def distinct(sql: str) -> str:
     return sql.replace("SELECT", "SELECT DISTINCT", 1)
+
+
+_FOLLOWED, _LED_ON, _OF_KEYS = recursion._followed, recursion._led_on, recursion.of_keys
+
+
+def not_followed(*arguments: Any) -> list[Cte]:
+    first, levels = _FOLLOWED(*arguments)
+    return [first, Cte(levels.name, levels.sql.split(_UNION)[0])]
+
+
+def none_went(*arguments: Any) -> tuple[Cte, ...]:
+    *before, first, end = _LED_ON(*arguments)
+    nothing = Cte(end.name, f"SELECT * FROM {quote(first.name)} WHERE false")
+    return (*before, first, nothing if end.name.endswith("_gone") else end)
+
+
+def as_if_none_went(*arguments: Any) -> tuple[Cte, ...]:
+    tree, inputs, rows, *others = arguments
+    return _LED_ON(tree, inputs, rows.split(_UNION)[0], *others)
+
+
+def like_any(*arguments: Any, others: bool = False) -> str:
+    tree, _, at, *_ = arguments
+    return state_of(tree, at) if others else _OF_KEYS(*arguments)
 
 
 BROKEN = (
@@ -190,6 +216,16 @@ BROKEN = (
         STATE_IS_NOT_COMPARED,
     ),
     Broken("an empty group stays", "groups", text(state, "gone", lambda _: "false")),
+    Broken("what follows from a change stays", "recursion by itself", instead_of(recursion, "_followed", not_followed)),
+    Broken("a recursion over the new state only", "recursion", rule=(Recursive, new_twice)),
+    Broken("what went from a recursion stays", "recursion", instead_of(recursion, "_led_on", none_went)),
+    Broken("what came meets rows that went", "recursion", instead_of(recursion, "_led_on", as_if_none_went)),
+    Broken("what went is followed over what went", "recursion over a join", instead_of(recursion, "of_keys", like_any)),
+    Broken(
+        "what follows from a change is followed once only",
+        "recursion that asks",
+        text(recursion, "_net", lambda s: s.replace(f"SUM({_W})", f"sign(SUM({_W}))")),
+    ),
     Broken("of like rows all go", "project", text(bag, "_copies", lambda s: s.replace("'come'", "'none'", 1))),
     Broken("rows are found by their row id alone", "filter", instead_of(bag, "all_equal", lambda *_: ["true"])),
     Broken(
