@@ -37,7 +37,7 @@ def shape(query: str) -> Shape:
     tree = with_keys(built.tree)
     columns = [Column(name, "", name) for name in built.output_names]
     columns += [Column(item.value.sql, "", item.name) for item in tree.items[len(columns) :]]
-    return Shape(tree, tuple(columns), identity(tree), None, "", len(columns) - len(built.output_names))
+    return Shape(tuple(columns), tree, identity(tree), None, "", len(columns) - len(built.output_names))
 
 
 def refreshed(query: str, moved: Sequence[str]) -> tuple[Shape, Applied]:
