@@ -15,6 +15,7 @@ FELL_BACK, EXTERNAL_WRITE = "fell_back_to_full", "external_write"
 TRANSITION_COMPLETE, TRANSITION_FAILED = "cdc_transition_complete", "cdc_transition_failed"
 LAG_WARNING, LAG_CRITICAL = "capture_lag_warning", "capture_lag_critical"
 STALE = "stale"
+HELD_BACK = "publication_held_back"
 
 # Actions that changed what readers see.
 _REFRESHED = ("FULL", "DIFFERENTIAL", "REINITIALIZE", "ALTER")

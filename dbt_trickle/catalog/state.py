@@ -70,6 +70,25 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class HeldBack:
+    """What readers are shown of a stream table until all of its diamond have come (plan/atomic.py)."""
+
+    storage: str
+    version: int
+    columns: tuple[Column, ...]
+    data_timestamp: str | None
+    since: str
+
+    @property
+    def relation(self) -> Relation:
+        return Relation(tuple(self.storage.split(".", 1)))
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> HeldBack:
+        return cls(**{**row, "columns": tuple(Column(**c) for c in row["columns"])})
+
+
+@dataclass(frozen=True)
 class StreamTable:
     """A row of pgt_stream_tables; the names are the catalog's columns (design, §11)."""
 
@@ -134,6 +153,7 @@ class StreamTable:
     untold: Experience = Experience()  # and with those that they do not tell of
     retired: tuple[tuple[int, str], ...] = ()  # (generation, when its last reader may have opened it)
     buffer: Buffer | None = None  # for as long as other stream tables read it
+    held_back: HeldBack | None = None
 
     @property
     def public(self) -> Relation:
@@ -174,6 +194,8 @@ class StreamTable:
             values["hidden_write"] = ForeignWrite(**write)
         if buffer := values.get("buffer"):
             values["buffer"] = Buffer(**buffer)
+        if held := values.get("held_back"):
+            values["held_back"] = HeldBack.from_row(held)
         values["functions_used"] = tuple(values.get("functions_used") or ())
         values["unversioned"] = tuple(map(Unversioned.from_row, values.get("unversioned") or ()))
         return cls(**values)
@@ -215,6 +237,8 @@ class DiamondGroup:
     converges: tuple[str, ...]
     epochs: Mapping[str, int]  # of each member
     points: Mapping[str, Mapping[str, SourceVersion]]  # what each has of what is shared
+    consistency: str = "none"  # the strictest of its members
+    held_back: tuple[str, ...] = ()  # members whose readers are shown what was there before
 
     def to_row(self) -> dict[str, Any]:
         return {
@@ -225,6 +249,8 @@ class DiamondGroup:
             "epoch": min(self.epochs.values()),
             "newest_epoch": max(self.epochs.values()),
             "epochs": dict(self.epochs),
+            "diamond_consistency": self.consistency,
+            "held_back": self.held_back,
             "points": {name: packed(found) for name, found in self.points.items()},
         }
 
@@ -237,6 +263,8 @@ class DiamondGroup:
             tuple(row["convergence_points"]),
             row["epochs"],
             {name: unpacked(found) for name, found in row["points"].items()},
+            row.get("diamond_consistency", "none"),
+            tuple(row.get("held_back", ())),
         )
 
 

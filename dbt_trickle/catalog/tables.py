@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dbt_trickle.catalog import capture_views
 from dbt_trickle.names import Relation, literal, quote
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 JOURNAL = "pgt_journal"
 STREAM_TABLE, DEPENDENCIES, HISTORY, EVENT, INVOCATION, META, MAINTENANCE, DIAMOND = (
     "stream_table",
@@ -118,6 +118,8 @@ DIAMOND_COLUMNS = {
     "epoch": "BIGINT",
     "newest_epoch": "BIGINT",
     "epochs": "MAP<STRING, BIGINT>",
+    "diamond_consistency": "STRING",
+    "held_back": "ARRAY<STRING>",
 }
 EVENT_COLUMNS = {"event": "STRING", "pgt_id": "BIGINT", "at": "TIMESTAMP", "payload": "STRING"}
 

@@ -10,6 +10,7 @@ import click
 from dbt_trickle.capture.lag import CRITICAL
 from dbt_trickle.cli import output
 from dbt_trickle.cli.main import Place, common
+from dbt_trickle.plan import atomic
 from dbt_trickle.run import capture_health, clock, stale
 from dbt_trickle.run.repair import read_catalog
 
@@ -53,5 +54,9 @@ def command(place: Place) -> None:
     for event in late if place.output == "text" else ():
         old, schedule = output.duration(event.payload["seconds"]), event.payload["schedule"]
         click.echo(f"{event.relation} is stale: its data is {old} old, its schedule is {schedule}")
+    for table in catalog.stream_tables.values() if place.output == "text" else ():
+        if (held := table.held_back) is not None:
+            why = atomic.why(table, list(catalog.stream_tables.values())) or "the next run shows it"
+            click.echo(f"{table.public} is held back: readers see its rows of {held.data_timestamp}; {why}")
     if any(each.level == CRITICAL for each in found):
         sys.exit(1)

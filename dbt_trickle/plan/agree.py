@@ -63,16 +63,16 @@ def agree(branches: Mapping[str, Sequence[State]], read: Point, floor: Point) ->
     if missing is not None:
         return Apart(missing)
     at = dict.fromkeys(branches, 0)
-    clashes = _clashes([states[0] for states in branches.values()], read)
+    apart = clashes([states[0] for states in branches.values()], read)
     while (back := _to_go_back(chosen := {key: branches[key][n] for key, n in at.items()}, read)) is not None:
         at[back] += 1
         if at[back] == len(branches[back]):
-            return Apart(back, clashes)
+            return Apart(back, apart)
     below = {key: version for state in chosen.values() for key, version in state.point.items()}
     tables = {key: below[key] for key, now in read.items() if key in below and not below[key].same_state(now)}
     if any(key in floor and _order(version) < _order(floor[key]) for key, version in tables.items()):
-        return Apart(None, clashes)
-    return Agreed(chosen, tables, clashes)
+        return Apart(None, apart)
+    return Agreed(chosen, tables, apart)
 
 
 def _to_go_back(chosen: Mapping[str, State], read: Point) -> str | None:
@@ -96,7 +96,7 @@ def told(clashes: Sequence[Clash]) -> str:
     return "; ".join(map(str, ranked[:MOST_TOLD]))
 
 
-def _clashes(newest: Iterable[State], read: Point) -> tuple[Clash, ...]:
+def clashes(newest: Iterable[State], read: Point) -> tuple[Clash, ...]:
     first: dict[str, tuple[SourceVersion, str]] = {key: (version, ITSELF) for key, version in read.items()}
     found: dict[str, Clash] = {}
     for state in newest:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from dbt_trickle.catalog.state import DiamondGroup, StreamTable
+from dbt_trickle.plan.atomic import ATOMIC, is_atomic
 from dbt_trickle.plan.edges import edges
 from dbt_trickle.plan.graph import Diamond, diamonds
 from dbt_trickle.plan.points import Point, point
@@ -23,7 +24,11 @@ def groups(tables: Collection[StreamTable], before: Mapping[str, DiamondGroup]) 
 
 
 def moved(before: StreamTable | None, after: StreamTable) -> bool:
-    return before is None or (before.frontier, before.origins) != (after.frontier, after.origins)
+    return before is None or _told(before) != _told(after)
+
+
+def _told(table: StreamTable) -> tuple[object, ...]:
+    return table.frontier, table.origins, table.diamond_consistency, table.held_back
 
 
 def placed(table: StreamTable, found: Mapping[str, DiamondGroup]) -> StreamTable:
@@ -47,7 +52,9 @@ def _group(diamond: Diamond, tables: Mapping[str, StreamTable], before: DiamondG
         if name not in stays:
             equal = [epoch for epoch in now.values() if _is_at(at[name], [at[n] for n in now if now[n] == epoch])]
             now[name] = max(equal) if equal else 1 + max((*now.values(), *epochs.values()), default=0)
-    return DiamondGroup(diamond.name, diamond.shared, diamond.members, diamond.converges, now, at)
+    held = tuple(name for name in diamond.members if tables[name].held_back is not None)
+    consistency = ATOMIC if is_atomic(tables[name] for name in diamond.members) else "none"
+    return DiamondGroup(diamond.name, diamond.shared, diamond.members, diamond.converges, now, at, consistency, held)
 
 
 def _of_shared(table: StreamTable, shared: Collection[str]) -> Point:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dbt_trickle.apply.base import Applied
-from dbt_trickle.catalog.state import Column
+from dbt_trickle.catalog.state import Column, HeldBack
 from dbt_trickle.config import StreamTableConfig
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Marker
 from dbt_trickle.names import Relation, literal, quote
+from dbt_trickle.plan.public_view import text_of
 
 NO_DOCS = ""
 
@@ -29,6 +30,7 @@ class Commit:
 class Statement:
     sql: str
     publishes: bool = False  # moves the public name: only where no other run has moved it meanwhile
+    holds: bool = False  # has readers stay with what they see: where they do already, there is nothing to do
 
 
 Step = Commit | Statement
@@ -61,6 +63,7 @@ class Target:
     unset: tuple[str, ...] = ()  # properties that an older view has and this one is not to have
     location: str | None = None  # of a storage that is created; none: in its schema, or where it lies
     of_storage: tuple[tuple[str, str], ...] = ()  # properties that the storage has beside, when it is created
+    held_back: HeldBack | None = None  # what readers are shown meanwhile, in place of the storage
 
     @property
     def is_view(self) -> bool:
@@ -109,12 +112,12 @@ def overwrite(
 ) -> tuple[Step, ...]:
     commit = Commit(delta.overwrite(target.storage, query, stored), target.storage, marker)
     # The overwrite takes the clustering away (docs/decisions.md).
-    return commit, *_clustered(target, config)
+    return *_held(target), commit, *_clustered(target, config)
 
 
 def bring_in(target: Target, applied: Applied, marker: Marker) -> tuple[Step, ...]:
     """A delta, as the statement that was worked out for it."""
-    return (Commit(applied.sql, target.storage, marker, may_be_empty=applied.work in ("merge", "bag")),)
+    return *_held(target), Commit(applied.sql, target.storage, marker, may_be_empty=applied.work in ("merge", "bag"))
 
 
 def placeholder(target: Target, query: str, existing: str | None) -> tuple[Step, ...]:
@@ -132,7 +135,7 @@ def placeholder(target: Target, query: str, existing: str | None) -> tuple[Step,
 
 def publish(target: Target, existing: str | None) -> tuple[Step, ...]:
     """The public view. ALTER VIEW is atomic for readers; CREATE OR REPLACE VIEW is not (docs/decisions.md)."""
-    select = view_query(target.columns, target.storage.sql)
+    select = text_of(target.columns, target.storage, target.held_back)
     properties = {"trickle.storage": str(target.storage), **dict(target.properties)}
     rows = ", ".join(f"{literal(k)} = {literal(v)}" for k, v in sorted(properties.items()))
     if existing in ("ours", "view"):
@@ -185,11 +188,17 @@ def constraints(target: Target) -> dict[str, str]:
     return {f"delta.constraints.{c.name.lower()}": c.expression for c in target.constraints}
 
 
-def view_query(columns: Sequence[Column], storage: str) -> str:
-    chosen = ", ".join(
-        quote(c.stored) if c.stored == c.name else f"{quote(c.stored)} AS {quote(c.name)}" for c in columns
-    )
-    return f"SELECT {chosen} FROM {storage}"
+def release(public: Relation, columns: Sequence[Column], storage: Relation) -> Statement:
+    """Readers are shown the storage as it is."""
+    return Statement(f"ALTER VIEW {public.sql} AS {text_of(columns, storage)}")
+
+
+def _held(target: Target) -> tuple[Statement, ...]:
+    """Before the commit that they are not to see yet."""
+    if target.held_back is None or not target.is_view:
+        return ()
+    select = text_of(target.columns, target.storage, target.held_back)
+    return (Statement(f"ALTER VIEW {target.public.sql} AS {select}", holds=True),)
 
 
 def _clustered(target: Target, config: StreamTableConfig) -> tuple[Step, ...]:

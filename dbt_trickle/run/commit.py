@@ -14,10 +14,15 @@ from dbt_trickle.run.situation import Situation
 
 def run_steps(here: Situation, plan: tuple[steps.Step, ...]) -> tuple[tuple[str, ...], Commit | None]:
     """Executes in order; what follows a commit is only done when it was this run that made it."""
-    commit = None
+    commit, holds = None, ""
     for step in plan:
         match step:
-            case steps.Statement(sql, publishes):
+            case steps.Statement(sql, publishes, is_hold):
+                if is_hold:
+                    holds = sql
+                    _require_ours(here)
+                    _hold(here, sql)
+                    continue
                 if publishes:
                     _require_unmoved(here)
                 here.session.execute(sql)
@@ -26,6 +31,8 @@ def run_steps(here: Situation, plan: tuple[steps.Step, ...]) -> tuple[tuple[str,
                 here.phases.lap("execute")
                 commit = _committed(here.session, storage, marker, ran_empty)
                 _require_shown(here, storage)
+                if holds:
+                    _hold(here, holds)  # another run may have let readers go on meanwhile
                 here.phases.lap("confirm")
     return tuple(step.sql for step in plan), commit
 
@@ -57,6 +64,25 @@ def _require_shown(here: Situation, storage: Relation) -> None:
         raise WarehouseError(
             "TRK-303",
             f"another run has made {shown} what it shows, while this one brought changes into {storage}",
+            remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
+        )
+
+
+def _hold(here: Situation, statement: str) -> None:
+    """Where readers do not stay with what they see yet."""
+    shown, text = recover.serving(here.session, here.request.public, here.request.pgt_id)
+    if shown is not None and text is not None and not statement.endswith(f" AS {text.strip()}"):
+        here.session.execute(statement)
+
+
+def _require_ours(here: Situation) -> None:
+    """Readers who were shown what another run has committed must not go back from it."""
+    before = here.before
+    found = recover.last_marked(here.session, before.storage, before.pgt_id) if before is not None else None
+    if before is not None and found is not None and found[1].batch != before.batch:
+        raise WarehouseError(
+            "TRK-303",
+            f"another run has committed batch {found[1].batch} of it first",
             remedy="Nothing is lost: its content is that run's. Run again to go on from there.",
         )
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from dbt_trickle.catalog.state import Column, StreamTable
+from dbt_trickle.catalog.state import Column, HeldBack, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
+from dbt_trickle.names import Relation
 from dbt_trickle.plan import canonical, compare
 from dbt_trickle.plan.canonical import Type
-from dbt_trickle.plan.steps import view_query
+from dbt_trickle.plan.public_view import showing, view_query
 from dbt_trickle.run import recover
 from dbt_trickle.run.columns import described
 from dbt_trickle.run.frozen import Frozen, unverifiable
@@ -111,20 +112,44 @@ def as_stored(session: Session, table: StreamTable) -> tuple[StreamTable, int]:
         raise WarehouseError(
             "TRK-307", "what has its name is not this stream table", remedy="`dbt run` puts it there again."
         )
+    shown = showing(text, table.pgt_id) if text is not None else None
+    if text is not None and shown is not None and shown.version is not None:
+        return _held_back(session, table, text, shown.storage, shown.version)
     commits = [delta.commit_of(row) for row in session.query(delta.history(storage, recover.HISTORY_DEPTH))]
     for commit in commits:
         if commit.marker is None or commit.marker.pgt_id != table.pgt_id:
             continue
         if (commit.marker.batch, storage) != (table.batch, table.storage):
             table = recover.apply_marker(table, storage, commit, commit.marker)
-        if text is not None and not recover.shows(text, table.columns, storage):
-            raise OtherView(
-                "TRK-307",
-                f"its view does not show {storage} as it is: {text}",
-                remedy="Somebody has altered the view. `dbt run` puts it right again.",
-            )
+        _require_as_is(text, table, storage)
         return table, commits[0].version
     raise unverifiable(f"{storage} has no commit of this stream table any more")
+
+
+def _held_back(
+    session: Session, table: StreamTable, text: str, storage: Relation, version: int
+) -> tuple[StreamTable, int]:
+    """Readers get an older version, until all of its diamond have come: that is what is compared."""
+    found = recover.marked_until(session, storage, table.pgt_id, version)
+    if found is None:
+        raise unverifiable(f"{storage} has no commit of this stream table any more")
+    commit, marker = found
+    held = HeldBack(str(storage), version, recover.columns_of(marker), marker.data_timestamp, "")
+    if (marker.batch, storage) != (table.batch, table.storage):
+        table = recover.apply_marker(table, storage, commit, marker)
+    _require_as_is(text, table, storage, held)
+    return table, version
+
+
+def _require_as_is(text: str | None, table: StreamTable, storage: Relation, held: HeldBack | None = None) -> None:
+    current = showing(text, table.pgt_id) if text is not None else None
+    if text is None or current is None or recover.shows(text, table.columns, current.current, held):
+        return
+    raise OtherView(
+        "TRK-307",
+        f"its view does not show {storage} as it is: {text}",
+        remedy="Somebody has altered the view. `dbt run` puts it right again.",
+    )
 
 
 def _settings(session: Session, table: StreamTable, use: Use | None) -> Mapping[str, str]:

@@ -11,7 +11,8 @@ from dbt_trickle.catalog.state import Column, Refresh, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import FUNCTION, Frontier
 from dbt_trickle.plan.decide import Decision, Facts, Work, decide, instead, suspended_by_user
-from dbt_trickle.run import captures, feeds, guard, recover
+from dbt_trickle.plan.public_view import showing
+from dbt_trickle.run import captures, feeds, guard, held_back, recover
 from dbt_trickle.run.columns import describe_query, described
 from dbt_trickle.run.differential import Differential, differential
 from dbt_trickle.run.guard import Storage
@@ -59,7 +60,14 @@ def consider(request: Request, session: Session, run: Invocation, row: Refresh, 
             understood = understand(here, columns, anew=True)
     if decision.work is not Work.NOTHING and statement is None:
         _require_maintainable(here, understood)
-    return Considered(here, decision, columns, understood, statement)
+    return Considered(_held(here, decision), decision, columns, understood, statement)
+
+
+def _held(here: Situation, decision: Decision) -> Situation:
+    """With what its readers stay with until the others of its diamond have come."""
+    members = here.run.diamond_of(here.before, here.request.config.diamond_consistency)
+    before = held_back.held(here.before, here.request.config, here.facts, decision, members, here.now)
+    return here if before is here.before else replace(here, before=before)
 
 
 def _by_what_changed(
@@ -178,8 +186,8 @@ def _as_shown(request: Request, session: Session, run: Invocation) -> StreamTabl
     state = run.state(request.pgt_id)
     if state is None or not state.is_populated or request.shown is None or request.sampled:
         return state
-    seen = recover.shown(request.shown, state.pgt_id)
-    if seen is None or seen == state.storage:
+    seen = showing(request.shown, state.pgt_id)
+    if seen is None or (seen.current == state.storage and seen.is_of(state.held_back)):
         return state
     return run.look_again(session, state.pgt_id, request.public) or state
 
@@ -195,8 +203,12 @@ def _is_another(request: Request, state: StreamTable) -> bool:
         return True
     if request.shown is None:
         return False
-    seen = recover.shown(request.shown, state.pgt_id)
-    return seen is None or (seen == state.storage and not recover.shows(request.shown, state.columns, seen))
+    seen = showing(request.shown, state.pgt_id)
+    if seen is None:
+        return True
+    if seen.current != state.storage or not seen.is_of(state.held_back):
+        return False
+    return not recover.shows(request.shown, state.columns, seen.current, state.held_back)
 
 
 def _situation(

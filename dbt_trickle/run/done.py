@@ -76,5 +76,5 @@ def update_docs(here: Situation, state: StreamTable) -> tuple[StreamTable, tuple
     wanted = here.request.docs_mark
     if wanted == state.docs:
         return state, ()
-    plan = steps.describe(here.request.target(state.storage, state.columns), here.request.config)
+    plan = steps.describe(here.target(state.storage, state.columns), here.request.config)
     return replace(state, docs=wanted), run_steps(here, plan)[0]

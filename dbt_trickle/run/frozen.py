@@ -17,7 +17,7 @@ from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import FUNCTION, VIEW, Commit, SourceVersion
 from dbt_trickle.names import Relation, key_of, quote
-from dbt_trickle.plan.steps import view_query
+from dbt_trickle.plan.public_view import view_query
 from dbt_trickle.run import functions
 from dbt_trickle.run.pins import MAX_VIEW_DEPTH, qualified
 from dbt_trickle.run.session import Session, is_a_view, is_missing, is_not_versioned

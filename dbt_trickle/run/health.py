@@ -39,6 +39,8 @@ def problems(table: StreamTable | None, now: str, warn_after: Any, error_after: 
         found.append(Problem(WARNING, f"it will be loaded anew: {table.reinit_reason}"))
     if table.hidden_write is not None:
         found.append(Problem(WARNING, guard.Storage(table, foreign=table.hidden_write).touched))
+    if (held := table.held_back) is not None:
+        found.append(Problem(WARNING, f"since {held.since} readers are shown its rows of {held.data_timestamp}"))
     if not any(seconds for _, seconds in limits) and table.schedule:
         limits = [(WARNING, stale.allowed(table))]
     age = stale.age(table, now)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt_trickle.catalog import store, tables
@@ -16,9 +16,9 @@ from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.formats.base import Commit, Frontier, Marker
 from dbt_trickle.names import Relation
-from dbt_trickle.plan import edges, epochs
+from dbt_trickle.plan import atomic, edges, epochs
 from dbt_trickle.plan.due import Scheduled, not_due
-from dbt_trickle.run import deep, guard, maintain, past, recover, retry, stale
+from dbt_trickle.run import deep, guard, held_back, maintain, past, recover, retry, stale
 from dbt_trickle.run.announced import Outcome, Planned
 from dbt_trickle.run.buffers import Buffers
 from dbt_trickle.run.session import Session, is_missing, meaning
@@ -48,6 +48,7 @@ class Invocation:
     _late: list[store.Entry] = field(default_factory=list, init=False)
     _not_due: Mapping[int, str] = field(default_factory=dict, init=False)
     _dropped: list[int] = field(default_factory=list, init=False)
+    _released: set[int] = field(default_factory=set, init=False)
     _were_read: frozenset[int] = field(default=frozenset(), init=False)
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
 
@@ -86,6 +87,14 @@ class Invocation:
         """Those that were computed from it. Who reads it by another catalog is not known here."""
         with self._guard:
             return tuple(other for other in self._states.values() if table.key in other.frontier)
+
+    def diamond_of(self, table: StreamTable | None, consistency: str) -> tuple[StreamTable, ...]:
+        """Those that are published together with it; nobody asks for the others."""
+        with self._guard:
+            states = list(self._states.values())
+        if table is None or not (consistency == atomic.ATOMIC or atomic.is_atomic(states)):
+            return ()
+        return atomic.members(table, states)
 
     def suspended_among(self, frontier: Frontier) -> tuple[str, ...]:
         """Of the stream tables that are read, directly or over others, those that are not refreshed."""
@@ -147,6 +156,7 @@ class Invocation:
             session.execute(store.append(self.settings.catalog_schema, self.invocation_id, [*settled, *entries]))
             # Only now: what could not be said to have begun has no end to tell of.
             self._opened.update(opened)
+            self._release(session, ())  # what a run that died did not come to
 
     def heed_schedules(self, selected: Sequence[Scheduled]) -> None:
         """Of the whole selection at once, before any of it is refreshed."""
@@ -202,6 +212,12 @@ class Invocation:
             # Outside: who looks a source up holds the sources and asks here for stream tables.
             self.sources.forget(outcome.state.public)
 
+    def release(self, session: Session) -> None:
+        """Readers of diamonds of which no member is still to come in this run go on, where all have come."""
+        with self._guard:
+            to_come = self._opened.keys() - self._outcomes.keys()
+        self._release(self._patient(session), to_come)
+
     def note(self, state: StreamTable, event: Event) -> None:
         """Found while looking, whatever becomes of the refresh: told now, and the state knows that it was."""
         self.tell(event)
@@ -243,7 +259,9 @@ class Invocation:
             if not self.has_news:
                 return
             session = self._patient(session)
+            self._release(session, ())
             self._settle_buffers(session)
+            self._tell_held_back()
             entries = [entry for number in self._dropped for entry in store.dropped(number)]
             diamonds = self._diamonds()
             for number, row in self._opened.items():
@@ -264,6 +282,8 @@ class Invocation:
                     entries.append(store.stream_table(epochs.placed(shown, diamonds)))
                 if outcome.dependencies is not None:
                     entries.append(store.dependencies(number, outcome.dependencies))
+            others = (self._states[number] for number in sorted(self._released - self._outcomes.keys()))
+            entries += [store.stream_table(epochs.placed(state, diamonds)) for state in others]
             entries += [store.diamond(name, group) for name, group in self._moved(diamonds)]
             entries += [*map(store.event, [*self._noted, *self._told_stale(session)]), *self._late]
             if self._opened:
@@ -274,6 +294,7 @@ class Invocation:
             self._noted.clear()
             self._late.clear()
             self._dropped.clear()
+            self._released.clear()
         if ended is not None and self.wait(0):
             maintain.after(session, ended)
 
@@ -295,10 +316,37 @@ class Invocation:
         read = self._read()
         buffers = Buffers(session, self.settings, self.clock(), self.warn)
         for number in sorted((read ^ self._were_read) & self._states.keys()):
-            state = self._states[number] = buffers.after_change(self._states[number], number in read)
-            outcome = self._outcomes.get(number)
+            self._remember(buffers.after_change(self._states[number], number in read))
+
+    def _release(self, session: Session, to_come: Collection[int]) -> None:
+        with self._guard:
+            due = atomic.due(list(self._states.values()), to_come)
+        for shown in held_back.released(session, due, self.warn) if due else ():
+            with self._guard:
+                self._remember(held_back.let_go(self._states[shown.pgt_id], self.clock()))
+                self._released.add(shown.pgt_id)
+
+    def _remember(self, state: StreamTable) -> None:
+        """Of one whose refresh is over, or that this run does not refresh."""
+        with self._guard:
+            self._states[state.pgt_id] = state
+            outcome = self._outcomes.get(state.pgt_id)
             if outcome is not None and outcome.state is not None:
-                self._outcomes[number] = replace(outcome, state=state)
+                self._outcomes[state.pgt_id] = replace(outcome, state=state)
+
+    def _tell_held_back(self) -> None:
+        """Of its own selection; of others `trickle health` tells."""
+        known = self._catalog.stream_tables if self._catalog is not None else {}
+        for number, outcome in list(self._outcomes.items()):
+            state = self._states.get(number)
+            if state is None or state.held_back is None:
+                continue
+            why = atomic.why(state, list(self._states.values()))
+            self._outcomes[number] = held_back.told(outcome, why)
+            if (before := known.get(number)) is None or before.held_back is None:
+                event = held_back.event(state, state.held_back, why, self.clock())
+                self.tell(event)
+                self._noted.append(event)
 
     def _told_stale(self, session: Session) -> list[Event]:
         """Of its own selection; of others `trickle health` tells."""

@@ -65,7 +65,12 @@ def serve_again(session: Session, table: StreamTable) -> None:
     properties = request.ownership(table.pgt_id, table.dbt_unique_id, table.public, table.project)
     description = json.loads(table.docs)[0] if table.docs else None
     target = steps.Target(
-        table.public, table.storage, table.columns, steps.Docs(description), (), tuple(sorted(properties.items()))
+        table.public,
+        table.storage,
+        table.columns,
+        steps.Docs(description),
+        properties=tuple(sorted(properties.items())),
+        held_back=table.held_back,
     )
     for step in steps.publish(target, None):
         session.execute(step.sql)

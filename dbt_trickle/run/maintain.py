@@ -125,13 +125,17 @@ def _vacuum_unless_held(run: Ended, state: StreamTable, session: Session) -> Non
 
 
 def _is_held(session: Session, run: Ended, state: StreamTable) -> bool:
-    """Whether one that reads it goes on from a state that a VACUUM may take: that is as old as the retention."""
-    standing = [table.frontier[state.key] for table in run.known if state.key in table.frontier]
-    if not standing:
+    """Whether one that reads it goes on from a state that a VACUUM may take, or readers are held back with one: that is
+    as old as the retention.
+    """
+    since = [table.frontier[state.key].committed_at for table in run.known if state.key in table.frontier]
+    if state.held_back is not None:
+        since.append(state.held_back.since)  # until then its version was the newest
+    if not since:
         return False
     properties = {str(r["key"]): str(r["value"]) for r in session.query(f"SHOW TBLPROPERTIES {state.storage.sql}")}
     kept = retention(properties)
-    oldest = min(datetime.fromisoformat(version.committed_at) for version in standing)
+    oldest = min(map(datetime.fromisoformat, since))
     return kept is None or datetime.fromisoformat(run.now) - oldest >= kept.files - MARGIN
 
 

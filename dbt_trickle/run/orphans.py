@@ -91,8 +91,13 @@ def left_over(known: Mapping[int, StreamTable], storages: Storages) -> Iterable[
         table = known.get(number)
         if table is None:
             yield number, Orphan(storage, "TABLE", "no stream table has it")
-        elif storage != table.storage and generation not in {g for g, _ in table.retired}:
+        elif storage not in _needed(table) and generation not in {g for g, _ in table.retired}:
             yield number, Orphan(storage, "TABLE", f"{table.public} has generation {table.generation}")
+
+
+def _needed(table: StreamTable) -> set[Relation]:
+    """What refreshes go on from, and what readers are shown until its diamond has come."""
+    return {table.storage} | ({table.held_back.relation} if table.held_back is not None else set())
 
 
 def in_use(orphan: Orphan) -> Orphan:

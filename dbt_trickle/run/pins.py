@@ -13,7 +13,7 @@ from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import FUNCTION, VIEW, Frontier, SourceVersion
 from dbt_trickle.names import Relation, key_of, placeholder
 from dbt_trickle.plan.points import Branch
-from dbt_trickle.plan.steps import view_query
+from dbt_trickle.plan.public_view import view_query
 from dbt_trickle.run.views import ViewText
 from dbt_trickle.sql.text import Edit
 

@@ -51,7 +51,7 @@ def all_rows(
     if storage is None:
         raise TrickleBug(f"{base.public} is populated and has no storage")
     marker = replace(_marker(here, decision, base, generation, columns, understood), others=others)
-    target = _created(here, here.request.target(storage, columns))
+    target = _created(here, here.target(storage, columns))
     query, stored = _all_rows(here, target, understood)
     if decision.work is Work.LOAD:
         plan = steps.load(target, query, marker, here.request.config, here.request.standing(base), stored)
@@ -68,7 +68,7 @@ def difference(here: Situation, columns: tuple[Column, ...], understood: Underst
     stored = understood.shape or Stored(columns)
     if not here.run.consumers(base) or incomparable(stored.columns):
         return None
-    query, names = _all_rows(here, here.request.target(base.storage, columns), understood)
+    query, names = _all_rows(here, here.target(base.storage, columns), understood)
     return whole.difference(stored, delta.named(query, names), base.storage, base.stored_version)
 
 
@@ -85,7 +85,7 @@ def changes(
     base = base_of(here)
     marker = _marker(here, decision, base, base.generation, columns, understood)
     marker = replace(marker, work=applied.work, moved=moved, touched=touched)
-    target = here.request.target(base.storage, columns)
+    target = here.target(base.storage, columns)
     return Refresh(steps.bring_in(target, applied, marker), base, target, base.generation, marker)
 
 

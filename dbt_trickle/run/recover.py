@@ -9,12 +9,12 @@ from typing import Any
 
 from dbt_trickle import sql
 from dbt_trickle.apply.bag import came_back
-from dbt_trickle.catalog.state import ACTIVE, Column, StreamTable
+from dbt_trickle.catalog.state import ACTIVE, Column, HeldBack, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Commit, Marker
 from dbt_trickle.names import Relation, literal
-from dbt_trickle.plan.steps import view_query
+from dbt_trickle.plan.public_view import Showing, showing, text_of
 from dbt_trickle.run import guard, retire
 from dbt_trickle.run.session import Session, is_missing, is_not_versioned
 
@@ -52,13 +52,14 @@ def roll_forward(
     session: Session, change_schema: str, number: int, public: Relation, state: StreamTable | None, now: str
 ) -> StreamTable | None:
     """The state as the storage that readers see has it; the catalog's where that cannot be told."""
-    live = serving_storage(session, public, number)
+    live, text = serving(session, public, number)
     found = last_marked(session, live, number) if live is not None else None
     if live is None or found is None:
         return state
     commit, marker = found
+    held = held_back(session, number, showing(text, number) if text is not None else None, state, now)
     if state is not None and (state.batch, state.storage_relation) == (marker.batch, str(live)):
-        return state
+        return state if state.held_back == held else replace(state, held_back=held)
     base = state or StreamTable(
         number,
         public.schema,
@@ -67,7 +68,7 @@ def roll_forward(
         created_at=commit.committed_at,
     )
     # Descriptions are stored by statements after the commit: whether they were, nobody knows.
-    current = replace(apply_marker(base, live, commit, marker), docs="", updated_at=now)
+    current = replace(apply_marker(base, live, commit, marker), docs="", updated_at=now, held_back=held)
     current = guard.doubted(session, base, current)
     return retire.retire(current, generations(session, change_schema, number), now)
 
@@ -120,11 +121,46 @@ def moved_rows(commit: Commit, marker: Marker) -> tuple[int, int]:
     return inserted - back, deleted - back
 
 
-_SHOWN = re.compile(r"FROM `((?:[^`]|``)+)`\.`(st_(\d+)_g\d+)`\s*$")
+def held_back(
+    session: Session, number: int, shown: Showing | None, state: StreamTable | None, now: str
+) -> HeldBack | None:
+    """What a run that died, or another one, has readers stay with. Since when, only the run itself knows."""
+    if shown is None or shown.version is None:
+        return None
+    if state is not None and state.held_back is not None and shown.is_of(state.held_back):
+        return state.held_back
+    found = marked_until(session, shown.storage, number, shown.version)
+    if found is None:
+        return None  # nothing is left of it that anybody could stay with
+    return HeldBack(str(shown.storage), shown.version, columns_of(found[1]), found[1].data_timestamp, now)
+
+
+def columns_of(marker: Marker) -> tuple[Column, ...]:
+    """As they were shown by its generation."""
+    return tuple(Column(**column) for column in marker.definition["columns"])
+
+
+def marked_until(session: Session, storage: Relation, pgt_id: int, version: int) -> tuple[Commit, Marker] | None:
+    """What has made the rows of that version, as far as its history is kept."""
+    depth = HISTORY_DEPTH
+    while True:
+        try:
+            rows = session.query(delta.history(storage, depth))
+        except WarehouseError as problem:
+            if is_missing(problem):
+                return None
+            raise
+        commits = [commit for commit in map(delta.commit_of, rows) if commit.version <= version]
+        found = next((c for c in commits if c.marker is not None and c.marker.pgt_id == pgt_id), None)
+        if found is not None and found.marker is not None:
+            return found, found.marker
+        if len(rows) < depth:
+            return None
+        depth *= HISTORY_DEPTH
 
 
 def serving_storage(session: Session, public: Relation, number: int) -> Relation | None:
-    """The storage that readers see."""
+    """The storage that readers see, or will see when the stream table's diamond has come."""
     return serving(session, public, number)[0]
 
 
@@ -152,19 +188,17 @@ def view_text(described: Sequence[Mapping[str, Any]]) -> str | None:
 
 def shown(text: str, number: int) -> Relation | None:
     """The storage that a view of this text reads, if it is this stream table's. As it is, or not: see `shows`."""
-    found = _SHOWN.search(text)
-    if found is None or int(found.group(3)) != number:
-        return None
-    return Relation.of(found.group(1).replace("``", "`"), found.group(2))
+    found = showing(text, number)
+    return found.current if found is not None else None
 
 
-def shows(text: str, columns: Sequence[Column], storage: Relation) -> bool:
+def shows(text: str, columns: Sequence[Column], storage: Relation, held: HeldBack | None = None) -> bool:
     """Whether a view of this text gives a storage's columns as they are, which is what plan/steps.py has it give.
 
     Somebody may have altered it to compute something else from the same storage. Spark keeps the text as it was given;
     a metastore that laid it out anew would not have changed what it says.
     """
-    written = view_query(columns, storage.sql)
+    written = text_of(columns, storage, held)
     return text.strip() == written or sql.words(text) == sql.words(written)
 
 

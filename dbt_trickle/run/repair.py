@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dbt_trickle.catalog import store, tables
 from dbt_trickle.catalog.state import Dependency, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.names import Relation, changes_view
+from dbt_trickle.plan.public_view import showing
 from dbt_trickle.run import past, public_name, recover, retire
 from dbt_trickle.run.orphans import Orphan, Scope, in_use, left_over, of_removed_models
 from dbt_trickle.run.pins import carried_over, dependencies
@@ -117,14 +118,16 @@ def _from_storages(
         str(marker.definition["pgt_name"]),
         str(marker.definition["dbt_unique_id"]),
     )
-    serving = recover.serving_storage(session, base.public, number)
+    serving, text = recover.serving(session, base.public, number)
     if serving == base.public:
         return None  # a table of its own: what is here are generations from when it was a view
     live = next((g for g, s in generations.items() if s == serving and g in marked), newest)
     commit, marker = marked[live]
+    shown = showing(text, number) if text is not None else None
+    held = recover.held_back(session, number, shown, known, commit.committed_at)
     if known is not None and (known.batch, known.generation) == (marker.batch, live):
-        return known
-    return recover.apply_marker(base, generations[live], commit, marker)
+        return replace(known, held_back=held)
+    return replace(recover.apply_marker(base, generations[live], commit, marker), held_back=held)
 
 
 def _from_public(session: Session, relation: Relation, known: Mapping[int, StreamTable]) -> StreamTable | None:

@@ -29,6 +29,8 @@ def sweep(
 ) -> StreamTable:
     """Drops what has waited long enough, and what no stream table is to go on from any more."""
     held = {state.storage_relation, *(consumer.frontier[state.key].table_id for consumer in consumers)}
+    if state.held_back is not None:
+        held.add(state.held_back.storage)  # readers are shown it still
     tables = {generation: storage(change_schema, state.pgt_id, generation) for generation, _ in state.retired}
     due = [g for g, since in state.retired if _age(since, now) >= GRACE and str(tables[g]) not in held]
     for generation in due:

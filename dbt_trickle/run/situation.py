@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from dbt_trickle import sql
-from dbt_trickle.catalog.state import Refresh, StreamTable, Unversioned
+from dbt_trickle.catalog.state import Column, Refresh, StreamTable, Unversioned
+from dbt_trickle.names import Relation
+from dbt_trickle.plan import steps
 from dbt_trickle.plan.decide import Facts
 from dbt_trickle.run import clock, together
 from dbt_trickle.run.buffers import Buffers
@@ -72,6 +74,12 @@ class Situation:
     now: str  # when the sources were pinned
     phases: Phases
     captures: Captures
+
+    def target(self, storage: Relation, columns: tuple[Column, ...]) -> steps.Target:
+        """As its refresh is to leave it; its readers stay with what they are held back with."""
+        held = self.before.held_back if self.before is not None else None
+        found = self.request.target(storage, columns)
+        return replace(found, held_back=held) if found.is_view else found
 
     @property
     def buffers(self) -> Buffers:

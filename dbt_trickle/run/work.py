@@ -39,6 +39,7 @@ def apply(
     state = replace(
         recover.apply_marker(base, storage, commit, marker),
         updated_at=now,
+        held_back=found.target.held_back,
         last_full_ms=sum(here.phases.spent.values()),
     )
     if decision.work is Work.LOAD:
@@ -99,6 +100,7 @@ def stand_in(here: Situation, decision: Decision, columns: tuple[Column, ...]) -
         storage_path="",
         seen_version=-1,
         seen_at="",
+        held_back=None,
     )
     state = retire.retire(state, planned.generations(here), here.run.clock())
     row = replace(

@@ -20,7 +20,7 @@ from dbt_trickle.errors import TrickleError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Marker, SourceVersion
 from dbt_trickle.names import Relation
-from dbt_trickle.plan.decide import Facts, Work, decide
+from dbt_trickle.plan.decide import Decision, Facts, Work, decide
 from dbt_trickle.plan.points import point
 from dbt_trickle.run import recover, together
 from dbt_trickle.run.pins import Pinned, PinnedQuery, Wanted
@@ -199,6 +199,8 @@ class Invocation:
     def _at(self, relation: Relation) -> StreamTable | None:
         return next((state for state in self.states.values() if state.public == relation), None)
 
+    config = StreamTableConfig()
+
     def refresh(self, name: str, *, fails: bool = False, anew: bool = False) -> None:
         number, lake = self.lake.number(name), self.lake
         inputs = lake.queries[name].inputs
@@ -206,8 +208,7 @@ class Invocation:
             return  # its view is not there yet
         before = self.rolled_forward(number)
         pinned = self._pinned(name, before)
-        config, found = StreamTableConfig(), pinned.frontier
-        facts = Facts(config, before, "", "", found, pinned.held, pinned.apart, full_refresh=anew)
+        facts = Facts(self.config, before, "", "", pinned.frontier, pinned.held, pinned.apart, full_refresh=anew)
         try:
             decision = decide(facts)
         except TrickleError as problem:
@@ -223,14 +224,28 @@ class Invocation:
             self.know(replace(before, frontier=pinned.frontier, origins=pinned.origins, data_timestamp=as_of))
             return
         state = before or StreamTable(number, "w", name, f"model.{name}", columns=COLUMNS)
-        generation = state.generation + (before is None or anew)
+        generation = self.newest_generation(state) + 1 if before is None or anew else state.generation
         storage = Relation.of("changes", f"st_{number}_g{generation}")
         marker = Marker(
             number, state.batch + 1, generation, decision.action, "", "", pinned.frontier, as_of, "run", 0,
             origins=pinned.origins,
         )  # fmt: skip
-        table = lake.tables.setdefault(str(storage), Table(str(storage)))
-        table.commits.append(Commit(lake.now(), "MERGE", content, marker))
+        self.commit(state, storage, content, marker, facts, decision)
+
+    def newest_generation(self, state: StreamTable) -> int:
+        return state.generation
+
+    def commit(
+        self,
+        state: StreamTable,
+        storage: Relation,
+        content: Content,
+        marker: Marker,
+        facts: Facts,
+        decision: Decision,
+    ) -> None:
+        table = self.lake.tables.setdefault(str(storage), Table(str(storage)))
+        table.commits.append(Commit(self.lake.now(), "MERGE", content, marker))
         self.know(recover.apply_marker(state, storage, delta.commit_of(table.rows(1)[0]), marker))
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dbt_trickle.catalog.state import ForeignWrite, StreamTable
+from dbt_trickle.catalog.state import ForeignWrite, HeldBack, StreamTable
 from dbt_trickle.errors import ConfigError
 from dbt_trickle.run import health
 
@@ -42,6 +42,7 @@ AN_HOUR_OLD = StreamTable(
         ({"consecutive_errors": 1, "last_error": "it's broken\nbadly"}, "30m", None, [1, 1]),
         ({"needs_reinit": True, "reinit_reason": "x"}, None, None, [1]),
         ({"hidden_write": ForeignWrite("DELETE", 4)}, None, None, [1]),
+        ({"held_back": HeldBack("changes.st_5_g1", 4, (), NOW, NOW)}, None, None, [1]),
     ],
 )
 def test_levels(changed: dict[str, Any], warn_after: Any, error_after: Any, levels: list[int]) -> None:

@@ -13,8 +13,9 @@ from click.testing import CliRunner, Result
 from lagging_sources import NOW, SETTINGS, Source, append, at, reader
 
 from dbt_trickle.catalog import store
-from dbt_trickle.catalog.state import Dependency, StreamTable
+from dbt_trickle.catalog.state import Dependency, HeldBack, StreamTable
 from dbt_trickle.cli.main import Place, cli
+from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.run import clock
 
 
@@ -85,6 +86,22 @@ def test_it_names_what_is_stale() -> None:
     assert said.output.splitlines()[-1] == "shop.st_1 is stale: its data is 5d old, its schedule is 1d"
     assert said.exit_code == 0
     assert ["stale" in sql for sql in source.written] == [True]
+
+
+def test_it_names_what_is_held_back() -> None:
+    """By whom, where the others of its diamond say so."""
+    held = HeldBack("changes.st_1_g1", 1, (), at(1).isoformat(), at(2).isoformat())
+    rest = {"is_populated": True, "diamond_consistency": "atomic"}
+    (first, row), (second, _) = reader(1, 2, 2), reader(2, 1, 1)
+    first = replace(first, **rest, held_back=held)
+    source = Source(append(1, 1))
+    assert command(source, (first, row)).output.splitlines()[-1] == (
+        f"shop.st_1 is held back: readers see its rows of {at(1).isoformat()}; the next run shows it"
+    )
+    reads = {f"pgt_{n}": SourceVersion(f"pgt_{n}", "STREAM_TABLE", f"shop.st_{n}", "", 1, "") for n in (1, 2)}
+    third = replace(second, pgt_id=3, pgt_name="st_3", frontier=reads, **rest)
+    said = command(source, (first, row), (replace(second, **rest), row), (third, row))
+    assert said.output.splitlines()[-1].endswith("; shop.orders is at version 2 in shop.st_1 and at 1 in shop.st_2")
 
 
 def test_it_says_where_there_is_nothing_yet() -> None:

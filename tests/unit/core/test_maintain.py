@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbt_trickle.catalog import store, tables
-from dbt_trickle.catalog.state import Refresh, StreamTable
+from dbt_trickle.catalog.state import HeldBack, Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats.base import SourceVersion
@@ -151,6 +151,16 @@ def test_no_vacuum_takes_what_a_reader_goes_on_from(
     warehouse = Warehouse(properties=properties)
     maintain.after(warehouse, ended(TABLE, known=[consumer(NOW), consumer(committed_at)]))
     assert warehouse.tables[0].startswith("OPTIMIZE")
+    assert warehouse.tables[1:] == (["VACUUM `changes`.`st_5_g1`"] if vacuumed else [])
+
+
+@pytest.mark.parametrize(
+    ("since", "vacuumed"), [("2026-03-03T14:00:00.000+00:00", True), ("2026-03-03T12:30:00.000+00:00", False)]
+)
+def test_no_vacuum_takes_what_readers_are_held_back_with(since: str, vacuumed: bool) -> None:
+    """Until then its version was the newest one."""
+    warehouse = Warehouse(properties={})
+    maintain.after(warehouse, ended(replace(TABLE, held_back=HeldBack("changes.st_5_g1", 3, (), NOW, since))))
     assert warehouse.tables[1:] == (["VACUUM `changes`.`st_5_g1`"] if vacuumed else [])
 
 
