@@ -50,18 +50,17 @@ def apart(group: Iterable[StreamTable]) -> tuple[Clash, ...]:
     return clashes(map(_state, group), {})
 
 
-def due(tables: Collection[StreamTable], to_come: Collection[int] = ()) -> list[StreamTable]:
-    """Those that are held back and may be shown. Not while one of the diamond is still `to_come` in the same run: it
-    may commit at any moment.
+def due(tables: Collection[StreamTable], to_come: Collection[int] = ()) -> list[Group]:
+    """Diamonds of which some are held back, and all may be shown; what is of none any more is one by itself. Not while
+    one of them is still `to_come` in the same run: it may commit at any moment.
     """
     held = [table for table in tables if table.held_back is not None]
     if not held:
         return []  # of most runs
-    waits: set[int] = set()
-    for group in groups(tables):
-        if not _numbers(group).isdisjoint(to_come) or (is_atomic(group) and apart(group)):
-            waits |= _numbers(group)
-    return [table for table in held if table.pgt_id not in waits and table.pgt_id not in to_come]
+    known = groups(tables)
+    alone = _numbers(held).difference(*map(_numbers, known))
+    found = [*known, *((table,) for table in held if table.pgt_id in alone)]
+    return [group for group in found if _numbers(group) & _numbers(held) and _may_be_shown(group, to_come)]
 
 
 def why(table: StreamTable, tables: Collection[StreamTable]) -> str:
@@ -70,7 +69,11 @@ def why(table: StreamTable, tables: Collection[StreamTable]) -> str:
     return told(apart(group)) if is_atomic(group) else ""
 
 
-def _numbers(group: Group) -> set[int]:
+def _may_be_shown(group: Group, to_come: Collection[int]) -> bool:
+    return _numbers(group).isdisjoint(to_come) and not (is_atomic(group) and apart(group))
+
+
+def _numbers(group: Iterable[StreamTable]) -> set[int]:
     return {table.pgt_id for table in group}
 
 

@@ -89,21 +89,21 @@ def _is_old(at: str, now: str) -> bool:
     return not at or datetime.fromisoformat(now) - datetime.fromisoformat(at) >= FRESH
 
 
-def released(session: Session, tables: Sequence[StreamTable], warn: Callable[[str], None]) -> list[StreamTable]:
-    """Those of them whose readers are shown the newest rows now. What fails is told, and the next run does it."""
+def released(session: Session, group: Sequence[StreamTable], warn: Callable[[str], None]) -> list[StreamTable]:
+    """Of a diamond those whose readers are shown the newest rows now. What fails is told, and the next run does it."""
     try:
-        ready = [(table, recover.serving(session, table.public, table.pgt_id)) for table in tables]
-        if any(_has_moved_on(session, table) for table in tables):
-            return []  # another run is about to, and shows all of it when it ends
+        found = [_shown(session, table) for table in group]
     except TrickleError as problem:
-        _tell(tables, problem, warn)
+        _tell(group, problem, warn)
         return []
+    if any(has_moved_on for _, has_moved_on in found):
+        return []  # what another run has committed need not agree with what this one knows
     done = []
-    for table, (storage, text) in ready:
+    for table, (text, _) in zip(group, found, strict=True):
+        if table.held_back is None:
+            continue
         shown = showing(text, table.pgt_id) if text is not None else None
         if shown is not None and shown.is_pinned:
-            if storage != table.storage:
-                continue  # another run has led it on to a storage that is not known here
             try:
                 session.execute(steps.release(table.public, table.columns, table.storage).sql)
             except TrickleError as problem:
@@ -113,9 +113,13 @@ def released(session: Session, tables: Sequence[StreamTable], warn: Callable[[st
     return done
 
 
-def _has_moved_on(session: Session, table: StreamTable) -> bool:
+def _shown(session: Session, table: StreamTable) -> tuple[str | None, bool]:
+    """The text of its view, and whether another run has committed more of it than this one knows."""
+    storage, text = recover.serving(session, table.public, table.pgt_id)
+    if storage not in (None, table.storage):
+        return text, True
     found = recover.last_marked(session, table.storage, table.pgt_id)
-    return found is not None and found[1].batch != table.batch
+    return text, found is not None and found[1].batch != table.batch
 
 
 def let_go(table: StreamTable, now: str) -> StreamTable:
@@ -131,7 +135,7 @@ def _tell(tables: Iterable[StreamTable], problem: TrickleError, warn: Callable[[
     names = ", ".join(str(table.public) for table in tables)
     warn(
         f"readers of {names} could not be shown the newest rows: {problem}\n"
-        "They go on seeing those before, of one moment. The next run shows them."
+        "They go on seeing those before. The next run shows them."
     )
 
 

@@ -321,7 +321,7 @@ class Invocation:
     def _release(self, session: Session, to_come: Collection[int]) -> None:
         with self._guard:
             due = atomic.due(list(self._states.values()), to_come)
-        for shown in held_back.released(session, due, self.warn) if due else ():
+        for shown in [table for group in due for table in held_back.released(session, group, self.warn)]:
             with self._guard:
                 self._remember(held_back.let_go(self._states[shown.pgt_id], self.clock()))
                 self._released.add(shown.pgt_id)
@@ -341,7 +341,7 @@ class Invocation:
             state = self._states.get(number)
             if state is None or state.held_back is None:
                 continue
-            why = atomic.why(state, list(self._states.values()))
+            why = atomic.why(state, list(self._states.values())) or "another run goes on with one of them"
             self._outcomes[number] = held_back.told(outcome, why)
             if (before := known.get(number)) is None or before.held_back is None:
                 event = held_back.event(state, state.held_back, why, self.clock())

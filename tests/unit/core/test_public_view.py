@@ -34,7 +34,8 @@ def test_its_text_says_what_is_shown_and_what_will_be() -> None:
     assert showing(PINNED, 2) is None
     assert recover.shown(PINNED, 1) == NEW
     assert recover.shows(PINNED, COLUMNS, NEW, HELD)
-    assert recover.shows(PINNED.replace(" VERSION", "\n  version"), COLUMNS, NEW, HELD) is not None
+    laid_out = PINNED.replace(" VERSION AS", "\n  VERSION  AS").replace("SELECT", "select")
+    assert (showing(laid_out, 1), recover.shows(laid_out, COLUMNS, NEW, HELD)) == (Showing(OLD, 7, NEW), True)
     assert not recover.shows(PINNED, COLUMNS, NEW)
     assert not recover.shows(PINNED.replace("OF 7", "OF 8"), COLUMNS, NEW, HELD)
 

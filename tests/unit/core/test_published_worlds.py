@@ -22,7 +22,7 @@ def _soon_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
 
 Step = tuple[Any, ...]
 NAMES = ["st1", "st2", "st3", "st4", "st5"]
-FAILING = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 3), max_size=2)
+FAILING = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 5), max_size=2)
 STEPS = st.one_of(
     st.tuples(st.just("written"), st.sampled_from(TABLES)),
     st.tuples(st.just("written"), st.sampled_from(TABLES)),
@@ -32,13 +32,16 @@ STEPS = st.one_of(
     st.tuples(st.just("dies"), SELECTIONS, FAILING),
     st.tuples(st.just("dies"), st.just(NAMES), FAILING),
     st.tuples(st.just("anew"), SELECTIONS, FAILING),
+    # Another run goes on meanwhile, with what it knew of the catalog when it began.
+    st.tuples(st.just("meanwhile"), st.sampled_from(NAMES)),
+    st.tuples(st.just("the other ends"), st.none()),
 )
 LIVES = st.tuples(shapes(), st.lists(STEPS, min_size=8, max_size=16))
 
 
 def live(shape: Shape, steps: list[Step], consistency: str) -> Lake:
     """All is loaded first: of what was never there is nothing older to show."""
-    lake = Lake(queries(shape), consistency=consistency)
+    lake, other = Lake(queries(shape), consistency=consistency), None
     run(lake, NAMES, {})
     for content, (what, of, *failing) in enumerate(steps, start=1):
         match what:
@@ -48,6 +51,13 @@ def live(shape: Shape, steps: list[Step], consistency: str) -> Lake:
                 lake.optimized(of)
             case "run" | "dies" | "anew":
                 run(lake, of, failing[0], dies=what == "dies", anew=what == "anew")
+            case "meanwhile":
+                other = other or lake.invocation()
+                other.refresh(of)
+                other.release(())
+            case "the other ends" if other is not None:
+                other.close()
+                other = None
     return lake
 
 
