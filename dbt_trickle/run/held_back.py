@@ -142,8 +142,6 @@ def _tell(tables: Iterable[StreamTable], problem: TrickleError, warn: Callable[[
 def told(outcome: Outcome, why: str) -> Outcome:
     """The history says of a refresh that readers do not see yet why they do not."""
     row = outcome.refresh
-    if row.status != "COMPLETED":
-        return outcome
     reason = f"{row.reason}; readers are shown what was there before, until all of its diamond have come: {why}"
     return replace(outcome, refresh=replace(row, reason=reason))
 

@@ -339,8 +339,8 @@ class Invocation:
         known = self._catalog.stream_tables if self._catalog is not None else {}
         for number, outcome in list(self._outcomes.items()):
             state = self._states.get(number)
-            if state is None or state.held_back is None:
-                continue
+            if state is None or state.held_back is None or outcome.refresh.status != "COMPLETED":
+                continue  # of one that failed readers see what there is
             why = atomic.why(state, list(self._states.values())) or "another run goes on with one of them"
             self._outcomes[number] = held_back.told(outcome, why)
             if (before := known.get(number)) is None or before.held_back is None:

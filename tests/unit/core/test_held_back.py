@@ -226,12 +226,12 @@ class TestFreshened:
         assert held_back.freshened(warehouse, behind, LATER) == behind, "an older one is what they see"
 
 
-def ran(warehouse: Warehouse, *after: StreamTable) -> dict[str, list[Any]]:
+def ran(warehouse: Warehouse, *after: StreamTable, status: str = "COMPLETED") -> dict[str, list[Any]]:
     """What a run that brings these tells the catalog."""
     run = Invocation("i", ProjectSettings(), lambda: LATER)
     run.open(warehouse, [Planned(each.pgt_id, f"r{each.pgt_id}", each.public) for each in after])
     for each in after:
-        row = replace(run.running(each.pgt_id), action="FULL", status="COMPLETED", reason="it rains")
+        row = replace(run.running(each.pgt_id), action="FULL", status=status, reason="it rains")
         run.finish(Outcome(row, each))
         run.release(warehouse)
     run.close(warehouse)
@@ -253,6 +253,13 @@ class TestRun:
         assert [row["event"] for row in told["event"]] == ["publication_held_back"]
         assert told["diamond"][0]["held_back"] == ["shop.a"]
         assert "VERSION AS OF 4" in warehouse.views["`shop`.`a`"]
+
+    def test_one_that_failed_has_nothing_to_wait_with(self) -> None:
+        warehouse = Warehouse(*SAME[:1], member("b", t=2), SAME[2])
+        warehouse.views[SAME[0].public.sql] = text_of(COLUMNS, SAME[0].storage, HELD)
+        told = ran(warehouse, replace(SAME[0], held_back=HELD), status="FAILED")
+        assert (told["history"][0]["reason"], "event" in told) == ("it rains", False)
+        assert told["stream_table"][0]["held_back"] is not None, "the next run looks after it"
 
     def test_the_last_one_of_another_run_shows_all(self) -> None:
         """Whose rows the run has not refreshed is written, too."""
