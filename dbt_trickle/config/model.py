@@ -154,12 +154,12 @@ def parse(model: str, given: Mapping[str, Any]) -> StreamTableConfig:
             model=model,
             remedy="Use feed: what stream tables on this one read is its own change feed and its versions.",
         )
-    if config.diamond_consistency == "atomic":
+    if config.diamond_consistency == "atomic" and config.expose == "table":
         raise ConfigError(
-            "TRK-104",
-            "`diamond_consistency: atomic` is not available in this release",
+            "TRK-102",
+            "both `expose: table` and `diamond_consistency: atomic` are set",
             model=model,
-            remedy="Use none: what reads several branches reads them at one moment of what they share with either.",
+            remedy="Readers of a table see its rows at once: use `expose: view`, or `diamond_consistency: none`.",
         )
     return config
 

@@ -128,7 +128,7 @@ def test_values(given: dict[str, Any], field: str, value: object) -> None:
         ({"partition_by": "a", "liquid_clustered_by": "b"}, "TRK-102", "keep the one"),
         ({"refresh_mode": "immediate"}, "TRK-104", "Use auto, differential or full"),
         ({"change_buffer": "table"}, "TRK-104", "Use feed"),
-        ({"diamond_consistency": "atomic"}, "TRK-104", "Use none"),
+        ({"diamond_consistency": "atomic", "expose": "table"}, "TRK-102", "use `expose: view`"),
     ],
 )
 def test_refusals(given: dict[str, Any], code: str, told: str) -> None:
