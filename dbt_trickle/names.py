@@ -138,6 +138,11 @@ def changes_view(change_schema: str, number: int) -> Relation:
     return Relation.of(change_schema, f"changes_pgt_{number}")
 
 
+def changes_table(change_schema: str, number: int, generation: int) -> Relation:
+    """What refreshes of a generation stage in, where `change_buffer` is `table`."""
+    return Relation.of(change_schema, f"st_{number}_g{generation}_changes")
+
+
 def folder(root: str, storage: Relation, creation: str) -> str:
     """Where a storage lies that is not to lie in its schema's folder; `creation` makes it a folder of its own."""
     own = xxhash.xxh64_hexdigest(f"{storage.key}\n{creation}".encode())[:8]

@@ -43,6 +43,7 @@ class Applied:
     work: str = "merge"  # append, merge, bag or replace: `Marker.work`
     few: Few | None = None  # where few rows may be changed in another way
     kept: bool = False  # it reads what the way for few rows keeps, and knows nothing else of what changed
+    stage: str = ""  # a statement that comes before, and writes down what changes: see apply/staged.py
 
 
 def named(role: str) -> str:

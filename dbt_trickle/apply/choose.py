@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbt_trickle.apply import few, partitions, recursion, top
+from dbt_trickle.apply import staged as by_table
 from dbt_trickle.apply.bag import appended, bag, contents
-from dbt_trickle.apply.base import Applied
-from dbt_trickle.apply.groups import brought_forward, changed, computed_anew, differing
+from dbt_trickle.apply.base import Applied, net
+from dbt_trickle.apply.groups import anew, brought_forward, changed, computed_anew, differing, forwarded
 from dbt_trickle.apply.keyed import keyed
 from dbt_trickle.apply.merge import merge
 from dbt_trickle.apply.restated import restated
 from dbt_trickle.apply.shape import Shape
+from dbt_trickle.apply.staged import Place
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.context import Context, Delta, Source
 from dbt_trickle.names import Relation
@@ -49,6 +51,35 @@ def applied(shape: Shape, context: Context, storage: Relation, version: int, app
     if shape.identity.is_bag and append_only and only_grows(shape.tree):
         return appended(shape, delta, storage)
     return _rows(shape, delta, storage, version)
+
+
+def staged(shape: Shape, context: Context, into: Place, storage: Relation, version: int, append_only: bool) -> Applied:
+    """The same by way of a table: first what comes and goes of all stored columns, then the statement over that.
+
+    Worked out once, so partitions that come out otherwise each time are compared with what is stored like others.
+    """
+    context = recursion.with_rows(shape, replace(context, grows=append_only), storage, version)
+    groups = grouped(shape.tree)
+    if shape.groups is not None and shape.groups.follows(append_only):
+        rows = forwarded(shape, shape.groups, changed(shape.groups, context), storage, version)
+        how = "groups brought forward from their stored state"
+    elif shape.identity.by_groups and groups is not None and shape.groups is not None:
+        rows, how = anew(shape, shape.groups, context, storage, version), "touched groups computed anew"
+    elif shape.identity.by_groups and groups is not None:
+        rows = net(shape, restated(shape, groups, context, storage, version))
+        how = "touched groups computed anew"
+    elif first := top.top_of(shape.tree):
+        rows = net(shape, top.restated(shape, first, context, storage, version))
+        how = "first rows brought forward from those stored"
+    elif window := partitioned(shape.tree):
+        rows = net(shape, restated(shape, window, context, storage, version))
+        how = "touched partitions computed anew"
+    else:
+        rows = net(shape, rules.delta(shape.tree, context))
+        if shape.identity.is_bag and append_only and only_grows(shape.tree):
+            return by_table.appended(shape, rows, into, storage, version)
+        how = "rows merged by what they hold" if shape.identity.is_bag else "rows merged by their key"
+    return by_table.staged(shape, rows, how, into, storage, version)
 
 
 def never_cheaper(shape: Shape) -> str:

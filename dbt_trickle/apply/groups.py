@@ -60,6 +60,12 @@ def differing(shape: Shape, kept: state.Stateful, context: Context, storage: Rel
     """The touched groups, as they are now or gone, that are not as they are stored: also where that shows in what is
     kept of them alone. From that the next refresh goes on.
     """
+    rows = anew(shape, kept, context, storage, version)
+    return per_key(shape, rows, [name for name in shape.stored if name != ROW_ID])
+
+
+def anew(shape: Shape, kept: state.Stateful, context: Context, storage: Relation, version: int) -> Delta:
+    """The same, row by row."""
     keys, now = touched_with_state(kept, context)
     names = [name for name in shape.stored if name != ROW_ID]
     same = " AND ".join(
@@ -69,4 +75,18 @@ def differing(shape: Shape, kept: state.Stateful, context: Context, storage: Rel
     before = f"SELECT {hint}{quoted(names, 't.')}\nFROM {at_version(storage.sql, version)} AS t\n"
     before += f"LEFT SEMI JOIN {quote(keys.name)} ON {same}"
     rows = whole.differing(shape, names, f"SELECT {quoted(names)}\nFROM (\n{output(shape, now)}\n)", f"(\n{before}\n)")
-    return per_key(shape, Delta((*keys.ctes, *rows.ctes)), names)
+    return Delta((*keys.ctes, *rows.ctes))
+
+
+def forwarded(shape: Shape, groups: state.Stateful, changes: Delta, storage: Relation, version: int) -> Delta:
+    """The same of groups that are brought forward: as they are now, less as they are stored."""
+    before = at_version(storage.sql, version)
+    names = [name for name in shape.stored if name != ROW_ID]
+    columns, now = quoted(names), state.brought_forward(groups, changes.name, before, shape.key)
+    rows = output(shape, now, extra=f"{state.gone(groups)} AS {quote(GONE)}")
+    keys = [f"{quote(changes.name)}.{quote(key.name)}" for key in groups.tree.keys]
+    same = [f"t.{quote(stored)} <=> {key}" for stored, key in zip(shape.key, keys, strict=True)]
+    was = f"SELECT {quoted(names, 't.')}\nFROM {before} AS t\n"
+    was += f"LEFT SEMI JOIN {quote(changes.name)} ON {' AND '.join(same) or 'true'}"
+    come = f"SELECT {columns}\nFROM (\n{rows}\n)\nWHERE NOT {quote(GONE)}"
+    return Delta((*changes.ctes, *whole.differing(shape, names, come, f"(\n{was}\n)").ctes))

@@ -52,6 +52,7 @@ def as_dear_as_anew(shape: Shape, done: Applied) -> str:
     if any(id(scan) not in within for scan in scans(shape.tree)):
         return ""
     heads = (f"{quote(f'{each.name}{when}')} AS (" for each in recursions for when in ("", _WAS, _NOW))
-    if not any(head in done.sql for head in heads):
+    text = done.stage or done.sql
+    if not any(head in text for head in heads):
         return ""
     return "the rows of its recursion are not stored, and to work them out is to recompute the query"

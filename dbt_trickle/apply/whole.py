@@ -41,13 +41,21 @@ def difference(stored: Stored, query: str, storage: Relation, version: int) -> A
     rows = differing(stored, names, query, at_version(storage.sql, version))
     if isinstance(stored, Shape) and not stored.identity.is_bag:
         rows = per_key(stored, rows, names)
-        kept = few.keyed(stored, rows, storage, version)
-        many = Applied(merge(stored, _kept(rows), storage, expected=True), HOW)
     else:
         rows = rows.then(named("rows"), with_row_id(stored, f"SELECT *\nFROM {quote(rows.name)}"))
+    found = brought_in(stored, rows, storage, version)
+    return replace(found, how=HOW, few=found.few and replace(found.few, how=HOW))
+
+
+def brought_in(stored: Stored, rows: Delta, storage: Relation, version: int) -> Applied:
+    """`rows`: one per key, as it is now or gone; of a bag one per content, with their weights and ids."""
+    if isinstance(stored, Shape) and not stored.identity.is_bag:
+        kept = few.keyed(stored, rows, storage, version)
+        many = Applied(merge(stored, _kept(rows), storage, expected=True), "rows merged by their key")
+    else:
         kept = few.bag(stored, rows, storage, version)
         many = bag(stored, _kept(rows), storage, version)
-    return replace(many, how=HOW, few=replace(kept, how=HOW), kept=True)
+    return replace(many, few=kept, kept=True)
 
 
 def is_most(before: int, moved: tuple[int, int]) -> bool:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from dbt_trickle.capture.types import Comparison, Incomparable, comparison
 from dbt_trickle.errors import TrickleBug
+from dbt_trickle.formats.base import Staged
 from dbt_trickle.names import RESERVED_PREFIX, Relation, quote
 
 WEIGHT = f"{RESERVED_PREFIX}weight"
@@ -71,6 +72,7 @@ class CommitFacts:
     engine: str = ""
     size: int = 0  # bytes that it wrote, as far as it says
     others: bool = False  # a stream table's refresh, by which most of its rows have become others
+    staged: Staged | None = None  # and where it has staged what it changed
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,22 @@ class Unlogged:
 
 
 @dataclass(frozen=True)
+class Batches:
+    """What a stream table's refreshes have staged of a window: the rows of these tokens, in this version of a table."""
+
+    table: str
+    tokens: tuple[str, ...]
+    version: int = -1  # none: not asked yet
+
+
+@dataclass(frozen=True)
+class NotStaged:
+    """Why a window is not read from there, although something of it was staged."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class LogFacts:
     """What is known of a window before its rows are read. Commits are in order, oldest first."""
 
@@ -102,6 +120,7 @@ class LogFacts:
     size: int | None = None  # bytes of the newest version; none: neither it nor the properties were asked for
     old_columns: tuple[tuple[str, str], ...] | None = None  # none: not asked
     log: Appended | Unlogged | None = None  # none: not asked
+    staged: Batches | NotStaged | None = None  # none: nothing of it was staged, or it was not asked
 
     @property
     def is_whole(self) -> bool:

@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from dbt_trickle.capture.base import Appended, Effect, LogFacts, Unlogged, incomparable
+from dbt_trickle.capture.base import Appended, Batches, Effect, LogFacts, NotStaged, Unlogged, incomparable
 from dbt_trickle.capture.commits import replaced_at
 from dbt_trickle.capture.table import feed_is_on
 from dbt_trickle.capture.types import same
 from dbt_trickle.errors import TrickleBug
 
 Mode = Literal["auto", "feed", "log"]
-CaptureName = Literal["feed", "log", "difference"]
+CaptureName = Literal["feed", "log", "difference", "staged"]
 
 # What a window may hold for its files to be read from the log; the log itself must agree.
 _LOGGABLE = (Effect.NOTHING, Effect.APPEND)
 # A feed's window across a rename or a replacement fails (measured). Restoring may bring back an old schema or
 # switch the feed, and of what is not known nothing is: the difference is right for both.
 _BREAKS_FEED = (Effect.REPLACE, Effect.RENAME, Effect.RESTORE, Effect.UNKNOWN)
+STAGED = "its refreshes stage what they change"
 # A stream table, into another storage. There is no log, and no feed, from one to the other.
 _LOADED_ANEW = "it was loaded anew since"
 
@@ -51,7 +52,12 @@ def choose(mode: Mode, facts: LogFacts, why_log: str = "cdc_mode is log") -> Cho
         return refused
     if facts.window.was is not None and mode != "feed":
         return Chosen("difference", _LOADED_ANEW)
+    if isinstance(facts.staged, Batches) and mode != "log":
+        return Chosen("staged", STAGED)
     no_feed = without_feed(facts)
+    if isinstance(facts.staged, NotStaged):
+        why_log = f"{facts.staged.reason}; {why_log}"
+        no_feed = no_feed and f"{facts.staged.reason}; {no_feed}"
     match mode:
         case "feed":
             return Refused(Why.MODE, f"cdc_mode is feed; {no_feed}") if no_feed else Chosen("feed", "cdc_mode is feed")

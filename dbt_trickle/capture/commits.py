@@ -63,6 +63,7 @@ def commit_facts(row: Mapping[str, Any]) -> CommitFacts:
         engine=str(row.get("engineInfo") or ""),
         size=next((int(metrics[name]) for name in _WRITTEN if name in metrics), 0),
         others=ours is not None and ours.others,
+        staged=ours.staged if ours is not None else None,
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dbt_trickle.capture.base import WEIGHT, Appended, LogFacts, Window, netted, weighted
+from dbt_trickle.capture.base import WEIGHT, Appended, Batches, LogFacts, Window, netted, weighted
 from dbt_trickle.capture.choose import Chosen
 from dbt_trickle.capture.difference import Difference
 from dbt_trickle.capture.feed import Feed
 from dbt_trickle.capture.log import Log
+from dbt_trickle.capture.staged import ByTable
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.names import quote
 
@@ -17,6 +18,8 @@ def changes(chosen: Chosen, facts: LogFacts) -> str:
             return Feed().changes(facts.window)
         case "difference":
             return Difference().changes(facts.window)
+        case "staged" if isinstance(facts.staged, Batches):
+            return ByTable(facts.staged).changes(facts.window)
         case "log" if isinstance(facts.log, Appended):
             return Log(facts.log).changes(facts.window)
         case other:

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from dbt_trickle.capture.base import LogFacts
-from dbt_trickle.capture.choose import Chosen, Mode, Refused, choose, only_appends, without_feed
+from dbt_trickle.capture.base import Batches, LogFacts
+from dbt_trickle.capture.choose import STAGED, Chosen, Mode, Refused, choose, only_appends, without_feed
 
 State = Literal["TRIGGER", "TRANSITIONING", "WAL", "NONE"]
 Ending = Literal["complete", "failed"]
@@ -75,6 +75,7 @@ class Seen:
     obstacle: str = ""
     agreed: bool | None = None  # none: the captures were not compared
     problem: str = ""  # why they did not agree
+    staged: bool = False  # its own refreshes stage what they change
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ def asks(mode: Mode, before: Capturing | None) -> Mode:
 
 
 def reading(mode: Mode, before: Capturing | None, facts: LogFacts) -> Reading:
+    if isinstance(facts.staged, Batches) and mode != "log":
+        return Reading(choose(mode, facts))  # whatever its feed and its log are
     state = before.state if mode == "auto" and before is not None else None
     if before is None or state not in ("TRANSITIONING", "WAL") or _unknown(before):
         chosen = choose(mode, facts)
@@ -109,6 +112,8 @@ def reading(mode: Mode, before: Capturing | None, facts: LogFacts) -> Reading:
 
 def step(mode: Mode, before: Capturing | None, seen: Seen, now: str, timeout_seconds: int) -> Step:
     """What follows from a refresh that succeeded; one that failed changes nothing."""
+    if seen.staged:
+        return Step(Capturing("TRIGGER", STAGED))
     if mode in _EXPLICIT:
         return Step(_asked_for(mode, before, seen))
     if before is None or before.state == "NONE" or _was_explicit(before):

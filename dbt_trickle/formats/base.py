@@ -86,6 +86,19 @@ def unpacked(stored: Mapping[str, Sequence[Any]] | None) -> Frontier:
 
 
 @dataclass(frozen=True)
+class Staged:
+    """The changes of a commit, in a table beside the storage: the rows of this token, and so many of them.
+
+    Each attempt has a token of its own. So whatever else is staged for the same batch (by a run that died, by one that
+    lost a race, or by a server that completes a dead client's statement tomorrow) has another one, and is never read.
+    """
+
+    table: str
+    token: str
+    rows: int
+
+
+@dataclass(frozen=True)
 class Marker:
     """What a commit of ours says of itself. The storage's history of these is the truth about its frontier."""
 
@@ -106,6 +119,7 @@ class Marker:
     others: bool = False  # most rows are others than before: to who reads it, all of them may as well be
     # Of the stream tables that it read: their versions, and those of all that these were computed from.
     origins: Mapping[str, SourceVersion] = field(default_factory=dict)
+    staged: Staged | None = None  # where its changes were staged before
 
     @property
     def replaces(self) -> bool:
@@ -115,6 +129,8 @@ class Marker:
     def to_json(self) -> str:
         """In ASCII and without a dollar, which Spark would take for one of its variables."""
         payload = {**asdict(self), "frontier": frontier_json(self.frontier), "origins": packed(self.origins)}
+        if self.staged is None:
+            del payload["staged"]
         return json.dumps({"trickle": payload}, separators=(",", ":")).replace("$", "\\u0024")
 
     @classmethod
@@ -126,7 +142,8 @@ class Marker:
             stored = json.loads(text)["trickle"]
             moved = {"moved": tuple(stored["moved"])} if stored.get("moved") else {}
             versions = {"frontier": frontier_from(stored["frontier"]), "origins": unpacked(stored.get("origins"))}
-            return cls(**{**stored, **versions, **moved})
+            staged = {"staged": Staged(**stored["staged"])} if stored.get("staged") else {}
+            return cls(**{**stored, **versions, **moved, **staged})
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 

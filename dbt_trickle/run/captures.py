@@ -14,7 +14,7 @@ import xxhash
 
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.capture import transition
-from dbt_trickle.capture.base import LogFacts, Window
+from dbt_trickle.capture.base import Batches, LogFacts, Window
 from dbt_trickle.capture.choose import Chosen, Refused
 from dbt_trickle.capture.commits import nothing_changed, replaced_at
 from dbt_trickle.capture.lag import CRITICAL, WARNING, Limits, kept, limits_passed
@@ -68,14 +68,16 @@ class Captures:
         was = old.table if old.table != new.table else None
         window = Window(new.table, old.read_version, new.read_version, columns, was)
         mode, capturing = self.request.capture_of(new.relation), self._capturing(new)
-        facts = windows.gather(session, window, old.read_at, transition.asks(mode, capturing), self.tables.get(new.key))
+        asked, known = transition.asks(mode, capturing), self.tables.get(new.key)
+        facts = windows.gather(session, window, old.read_at, asked, known, staged=mode != "log")
         if facts.commits and facts.is_whole and facts.found_at == old.read_at and nothing_changed(facts.commits):
             self._read[new.key] = _Read(columns, Seen())
             return facts, None
         found = transition.reading(mode, capturing, facts)
         table = TableFacts(new.table_id, facts.properties, facts.size) if facts.size is not None else None
         seen = Seen(True, table.feed if table else None, table.mark(columns) if table else "")
-        seen = replace(seen, serves=found.serves, obstacle=found.obstacle)
+        staged = isinstance(facts.staged, Batches)
+        seen = replace(seen, serves=found.serves, obstacle=found.obstacle, staged=staged)
         self._read[new.key] = _Read(columns, seen, table, self._lag(facts, table), found.rival)
         return facts, found.chosen
 

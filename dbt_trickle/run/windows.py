@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dbt_trickle.capture import log
-from dbt_trickle.capture.base import Appended, CommitFacts, LogFacts, Unlogged, Window
+from dbt_trickle.capture.base import Appended, Batches, CommitFacts, LogFacts, NotStaged, Unlogged, Window
 from dbt_trickle.capture.choose import Chosen, Mode, needs_log, unreadable
 from dbt_trickle.capture.commits import commit_facts, nothing_changed
 from dbt_trickle.capture.read import changes, disagreement
+from dbt_trickle.capture.staged import batches, missing, question
 from dbt_trickle.capture.table import TableFacts, table_facts
 from dbt_trickle.capture.transition import FEED_WRONG, LOG_WRONG
 from dbt_trickle.errors import WarehouseError
@@ -54,8 +55,19 @@ def gone(problem: WarehouseError) -> str | None:
     return next((reason for word, reason in _GONE.items() if word in problem.what), None)
 
 
-def gather(session: Session, window: Window, known_at: str, mode: Mode, table: TableFacts | None = None) -> LogFacts:
-    """`known_at`: when the old version was committed, as the frontier has it; `table`: where somebody has asked."""
+def gather(
+    session: Session,
+    window: Window,
+    known_at: str,
+    mode: Mode,
+    table: TableFacts | None = None,
+    *,
+    staged: bool = False,
+) -> LogFacts:
+    """`known_at`: when the old version was committed, as the frontier has it; `table`: where somebody has asked;
+
+    `staged`: what refreshes of a stream table have staged may be read.
+    """
     if window.was is not None:
         return _between(session, window, known_at)
     try:
@@ -68,9 +80,27 @@ def gather(session: Session, window: Window, known_at: str, mode: Mode, table: T
         return facts
     table = table or table_facts(session.query(delta.detail(window.relation))[0])
     facts = _with_old_columns(session, replace(facts, properties=table.properties, size=table.size))
-    if facts.gone or not needs_log(mode, facts):
+    if staged and not facts.gone:
+        facts = replace(facts, staged=_staged(session, facts))
+    if facts.gone or isinstance(facts.staged, Batches) or not needs_log(mode, facts):
         return facts
     return replace(facts, log=_log(session, facts, table.location, table.partitions))
+
+
+def _staged(session: Session, facts: LogFacts) -> Batches | NotStaged | None:
+    """Whether all that was staged of the window is there: in a version that nobody can take it away from any more."""
+    found = batches(facts.commits)
+    if not isinstance(found, Batches):
+        return found
+    try:
+        newest = session.query(delta.history(Relation.parse(found.table), 1))[0]
+        found = replace(found, version=int(newest["version"]))
+        counted = {str(row["token"]): int(row["staged"]) for row in session.query(question(found))}
+    except WarehouseError as problem:
+        if passes(problem):
+            raise
+        return NotStaged("what was staged cannot be read")
+    return missing(facts.commits, counted) or found
 
 
 def _between(session: Session, window: Window, known_at: str) -> LogFacts:

@@ -23,6 +23,7 @@ CARRIERS = {
     "Chosen": 1,
     "Decision": 1,
     "Incomparable": 0,
+    "NotStaged": 0,
     "Orphan": 2,
     "OtherColumns": 1,
     "OtherView": 1,

@@ -112,6 +112,36 @@ def check_whole(lake: Lake, case: Case) -> None:
                 assert done.moved == moved, f"{case}\n\nafter\n{done.statement}\nof\n{history}"
 
 
+def check_staged(lake: Lake, case: Case) -> None:
+    """By way of a table: as after a load, and what was staged is what came and what went of all that is stored."""
+    kept = _kept(lake, case)
+    for history in case.histories:
+        for most in (few.MOST, 0):
+            kept.load(history)
+            was = kept.stored()
+            try:
+                done = kept.by_table(history, most)
+            except duckdb.Error as problem:
+                if INCOMPLETE not in str(problem):
+                    raise
+                continue
+            if done is None:
+                continue
+            _assert_staged(kept, was, done.statement, case, history)
+            assert_same(kept.stored(), kept.anew(1), f"after\n{done.statement}", case, history)
+            stored = kept.load_bare(history)
+            was = kept.stored()
+            done = kept.differed_by_table(stored, most)
+            _assert_staged(kept, was, done.statement, case, history)
+            assert_same(kept.stored(), kept.query(1), f"after\n{done.statement}", case, history)
+
+
+def _assert_staged(kept: Kept, was: Bag, statement: str, case: Case, history: History) -> None:
+    summed, staged = was.copy(), kept.staged()
+    summed.update(staged)
+    assert_same(_without_zeros(summed), kept.stored(), f"by staging {dict(staged)} with\n{statement}", case, history)
+
+
 def content(lake: Lake, case: Case) -> list[Bag]:
     """What is stored at the end of each history, however many refreshes it takes."""
     kept = _kept(lake, case)

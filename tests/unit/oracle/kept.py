@@ -10,15 +10,18 @@ from lake import SCHEMAS, STORAGE, History, Lake, at
 from spark_in_duckdb import Bag, translated, version
 
 from dbt_trickle.apply import few, unrestricted
-from dbt_trickle.apply.base import with_ctes
-from dbt_trickle.apply.choose import applied
+from dbt_trickle.apply import staged as by_table
+from dbt_trickle.apply.base import Applied, with_ctes
+from dbt_trickle.apply.choose import applied, staged
 from dbt_trickle.apply.shape import Shape, load
+from dbt_trickle.apply.staged import Place
 from dbt_trickle.apply.stored import Stored
 from dbt_trickle.apply.top import top_of
 from dbt_trickle.apply.whole import difference
 from dbt_trickle.capture.base import WEIGHT, Window
 from dbt_trickle.capture.difference import Difference
 from dbt_trickle.capture.feed import Feed
+from dbt_trickle.capture.staged import ACTION, BATCH, CAME, TOKEN, WENT
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta import rules
 from dbt_trickle.delta.aggregate.state import Stateful, Typed, stateful
@@ -30,6 +33,9 @@ from dbt_trickle.tree.algebra import Aggregate
 from dbt_trickle.tree.build import Built, build
 from dbt_trickle.tree.identity import grouped, identity, with_keys
 from dbt_trickle.tree.render import state
+
+PLACE = Place(Relation.of("lake", "changes"), 7)
+ATTEMPT = "attempt"
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,43 @@ class Kept:
             if not way.is_empty:
                 self._lake.duck.spark(way.applied.sql)
         return Refreshed("\n".join((*way.sent, way.applied.sql)), bool(way.sent), way.moved)
+
+    def by_table(self, history: History, most: int) -> Refreshed | None:
+        """The same by way of a table in which what changes is staged; none where the product computes it anew."""
+        grows = not any(change.gone for change in history.windows[0])
+        if self._recomputed or unrestricted.this_time(self.shape.groups, grows):
+            return None
+        return self._brought_in(staged(self.shape, self._context(0), PLACE, STORAGE, 0, grows), most)
+
+    def differed_by_table(self, stored: Stored, most: int) -> Refreshed:
+        return self._brought_in(by_table.difference(stored, self._text(stored, 1), PLACE, STORAGE, 0), most)
+
+    def staged(self) -> Bag:
+        """All stored columns of what counts, with negative counts where they go."""
+        found = Bag()
+        rows = self._lake.duck.run(f"SELECT * FROM {PLACE.table.identifier} WHERE \"{TOKEN}\" = '{ATTEMPT}'")
+        for _, batch, action, *row in rows:
+            assert batch == PLACE.batch
+            found[tuple(row)] += {CAME: 1, WENT: -1}[action]
+        return found
+
+    def _brought_in(self, found: Applied, most: int) -> Refreshed:
+        """Beside what a run that died has left there, for the same batch."""
+        duck, name, at_once = self._lake.duck, PLACE.table.identifier, version(PLACE.table.identifier, 7)
+        marks = f'\'\' AS "{TOKEN}", CAST(0 AS BIGINT) AS "{BATCH}", \'\' AS "{ACTION}"'
+        duck.run(f"CREATE OR REPLACE TABLE {name} AS SELECT {marks}, * FROM {STORAGE.identifier} WHERE false")
+        duck.run(f"CREATE OR REPLACE VIEW {at_once} AS SELECT * FROM {name}")
+        for action in (CAME, WENT):
+            dead = f"SELECT 'dead', {PLACE.batch}, '{action}', * FROM {STORAGE.identifier}"
+            duck.run(f"INSERT INTO {name} {dead}")
+        duck.spark(found.stage.replace(by_table.ATTEMPT, ATTEMPT))
+        found = by_table.read_there(found, PLACE.table, 7, ATTEMPT)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(few, "MOST", most)
+            with narrowed(duck, found) as way:
+                if not way.is_empty:
+                    duck.spark(way.applied.sql)
+        return Refreshed("\n".join((found.stage, *way.sent, way.applied.sql)), not way.too_many, way.moved)
 
     def load_bare(self, history: History) -> Stored:
         """What the query shows, and nothing else."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
-from checked import HISTORIES, check, check_twice, check_whole, tried
+from checked import HISTORIES, check, check_staged, check_twice, check_whole, tried
 from hypothesis import given
 from kept import Case
 from lake import SCHEMAS, Lake
@@ -83,6 +83,26 @@ def test_a_difference_of_all_rows(lake: Lake, operator: str) -> None:
     @given(cases(of_one(operator), HISTORIES))
     def holds(case: Case) -> None:
         check_whole(lake, case)
+
+    holds()
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_by_way_of_a_table(lake: Lake, operator: str) -> None:
+    @tried(3)
+    @given(cases(of_one(operator), HISTORIES))
+    def holds(case: Case) -> None:
+        check_staged(lake, case)
+
+    holds()
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_operators_in_one_another_by_way_of_a_table(lake: Lake, grows: bool) -> None:
+    @tried(OF_FEW)
+    @given(cases(of_depth(2, among=list(ROOTS)), HISTORIES, grows=grows))
+    def holds(case: Case) -> None:
+        check_staged(lake, case)
 
     holds()
 
