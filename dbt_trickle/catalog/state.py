@@ -60,13 +60,17 @@ class ForeignWrite:
 
 @dataclass(frozen=True)
 class Buffer:
-    """A stream table's change feed is on, and a view shows it from a version of the storage on."""
+    """A stream table's change feed is on, and a view shows it from a version of the storage on; or its refreshes stage
+    their changes in a table, and the view shows that.
+    """
 
     storage: str
     generation: int  # of the stream table: with `expose: table` all have one storage, and other columns
     since: int
     later: int  # the version from which on it shows when it was moved
     moved_at: str
+    table: str = ""  # in which changes are staged; none: the feed has them
+    left: tuple[int, ...] = ()  # generations whose tables of that kind wait for their last readers
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,7 @@ class StreamTable:
     # Beyond the published columns: what the next run needs to decide without asking the warehouse.
     project: str = ""
     dbt_target: str = ""  # as run/request.py writes it; none: it was last refreshed before that was recorded
+    change_buffer: str = "feed"  # as the model has it
     expose: str = "view"
     layout: str = ""
     docs: str = ""
@@ -193,7 +198,7 @@ class StreamTable:
         if write := values.get("hidden_write"):
             values["hidden_write"] = ForeignWrite(**write)
         if buffer := values.get("buffer"):
-            values["buffer"] = Buffer(**buffer)
+            values["buffer"] = Buffer(**{**buffer, "left": tuple(buffer.get("left", ()))})
         if held := values.get("held_back"):
             values["held_back"] = HeldBack.from_row(held)
         values["functions_used"] = tuple(values.get("functions_used") or ())
@@ -294,6 +299,7 @@ class Refresh:
     # Its commit: what tells a version's batch.
     storage_relation: str | None = None
     storage_version: int | None = None
+    staged: str | None = None  # the token of what it staged
 
     def to_row(self) -> dict[str, Any]:
         return {

@@ -109,6 +109,7 @@ HISTORY_COLUMNS = {
     "freshness_deadline": "TIMESTAMP",
     "storage_relation": "STRING",
     "storage_version": "BIGINT",
+    "staged": "STRING",
 }
 DIAMOND_COLUMNS = {
     "diamond_group": "STRING",

@@ -16,6 +16,7 @@ from dbt_trickle.run.differential import Differential
 from dbt_trickle.run.done import measured, outcome, update_docs
 from dbt_trickle.run.narrowed import Narrowed, narrowed
 from dbt_trickle.run.situation import Situation
+from dbt_trickle.run.staging import Ready, stage
 from dbt_trickle.run.understand import Understood
 
 
@@ -42,12 +43,15 @@ def changes(
     understood: Understood,
     differential: Differential,
 ) -> Outcome | None:
-    """In one statement; none where no row changed."""
-    with narrowed(here.session, differential.applied) as way:
+    """In one statement, or from where it was staged; none where no row changed."""
+    ready = _staged(here, differential.applied)
+    if ready.is_empty:
+        return None
+    with narrowed(here.session, ready.applied) as way:
         here.phases.lap("touched")
         if way.too_many:
             decision = replace(decision, reason=f"{decision.reason}; of many rows, so merged")
-        sent = _send(here, decision, columns, understood, way)
+        sent = _send(here, decision, columns, understood, way, ready)
     if sent is None:
         return None
     took = sum(here.phases.spent.values())
@@ -58,28 +62,45 @@ def difference(
     here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood, applied: Applied
 ) -> Brought:
     """The same of a full refresh: of all rows those that differ."""
-    with narrowed(here.session, applied) as way:
+    ready = _staged(here, applied)
+    if ready.is_empty:
+        return Brought(None)
+    with narrowed(here.session, ready.applied) as way:
         here.phases.lap("compare")
         if way.moved is not None and way.too_many and whole.is_most(planned.base_of(here).rows, way.moved):
             return Brought(None, most=True)
-        sent = _send(here, replace(decision, reason=f"{decision.reason}; {applied.how}"), columns, understood, way)
+        decision = replace(decision, reason=f"{decision.reason}; {applied.how}")
+        sent = _send(here, decision, columns, understood, way, ready)
     if sent is None:
         return Brought(None)
     took = sum(here.phases.spent.values())
     return Brought(_brought(here, sent, replace(_state(here, sent), last_full_ms=took), understood))
 
 
+def _staged(here: Situation, applied: Applied) -> Ready:
+    place = here.place
+    ready = stage(here.session, applied, place.table if place is not None else None)
+    if ready.staged is not None:
+        here.phases.lap("stage")
+    return ready
+
+
 def _send(
-    here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood, way: Narrowed
+    here: Situation,
+    decision: Decision,
+    columns: tuple[Column, ...],
+    understood: Understood,
+    way: Narrowed,
+    ready: Ready,
 ) -> _Sent | None:
     """The one statement; none where it is not needed, or has found nothing to do."""
     if way.is_empty:
         return None
-    found = planned.changes(here, decision, columns, understood, way.applied, way.moved, way.touched)
+    found = planned.changes(here, decision, columns, understood, way.applied, way.moved, way.touched, ready.staged)
     here.phases.lap("plan")
     done, commit = run_steps(here, found.plan)
     here.phases.lap("execute")
-    return _Sent(decision, found, commit, (*way.sent, *done)) if commit is not None else None
+    return _Sent(decision, found, commit, (*ready.sent, *way.sent, *done)) if commit is not None else None
 
 
 def _state(here: Situation, sent: _Sent) -> StreamTable:
@@ -96,4 +117,6 @@ def _brought(here: Situation, sent: _Sent, state: StreamTable, understood: Under
     if not any(moved):
         # With the batch's number to note, a MERGE that changes no row commits even so.
         decision = replace(decision, action="NO_DATA", reason=f"{decision.reason}; none of its rows changed")
+    # Its own of an earlier attempt, where the server has completed that one.
+    marker = sent.commit.marker or marker
     return outcome(here, decision, marker, base, state, moved, sent.statements + described, understood)

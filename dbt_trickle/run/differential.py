@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from dbt_trickle.apply import few, recursion, unrestricted
 from dbt_trickle.apply.base import Applied
-from dbt_trickle.apply.choose import applied
+from dbt_trickle.apply.choose import applied, staged
 from dbt_trickle.apply.shape import Shape
 from dbt_trickle.capture.base import Effect, LogFacts
 from dbt_trickle.capture.choose import Chosen, Refused, Why
@@ -88,10 +88,14 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
             for key, version in delta.tables(here.pinned.frontier).items()
         }
     )
-    done = applied(shape, context, before.storage, before.stored_version, append_only)
+    place = here.place
+    if place is not None:
+        done = staged(shape, context, place, before.storage, before.stored_version, append_only)
+    else:
+        done = applied(shape, context, before.storage, before.stored_version, append_only)
     if reason := recursion.as_dear_as_anew(shape, done):
         return Decision("FULL", f"{why}; {reason}", Work.OVERWRITE, changed=changed)
-    if not _few(read):
+    if not _few(read) and not done.kept:
         done = replace(done, few=None)
     captures = {each.key: f"{each.chosen.capture} ({each.chosen.reason})" for each in read}
     versions = here.pinned.frontier
@@ -99,6 +103,8 @@ def differential(here: Situation, shape: Shape, why: str) -> Differential | Deci
     told = (done.few or done).how
     if because := shape.why or unrestricted.rows_went(shape.groups, append_only):
         told = f"{told} ({because})"
+    if done.stage:
+        told = f"{told}; staged before, for those that read it"
     return Differential(done, f"{why}; {how}; {told}", choice, changed, captures)
 
 

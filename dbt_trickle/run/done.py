@@ -53,6 +53,7 @@ def outcome(
             frontier_to=state.frontier,
             storage_relation=state.storage_relation,
             storage_version=state.storage_version,
+            staged=marker.staged.token if marker.staged is not None else None,
             end_time=here.run.clock(),
             phase_ms=here.phases.spent,
         ),

@@ -124,15 +124,18 @@ def _statements(found: Considered) -> tuple[str, ...]:
         return ()
     if found.statement is not None:
         way = found.statement.applied
+        stage = (way.stage,) if way.stage else ()
         if way.few is None:
-            return planned.statements(planned.changes(here, decision, found.columns, understood, way))
+            return *stage, *planned.statements(planned.changes(here, decision, found.columns, understood, way))
         told = Applied(way.few.sql, way.few.how, "replace")
         sent = planned.statements(planned.changes(here, decision, found.columns, understood, told))
-        return way.few.keep, way.few.touched, *sent, way.few.let_go
+        return *stage, way.few.keep, way.few.touched, *sent, way.few.let_go
     if decision.work not in (Work.LOAD, Work.OVERWRITE):
         return ()
     difference = planned.difference(here, found.columns, understood) if decision.work is Work.OVERWRITE else None
     if difference is not None and difference.few is not None:
         sent = planned.statements(planned.changes(here, decision, found.columns, understood, difference))
-        return difference.few.keep, difference.few.touched, difference.few.numbers, *sent, difference.few.let_go
+        stage = (difference.stage,) if difference.stage else ()
+        few = difference.few
+        return *stage, few.keep, few.touched, few.numbers, *sent, few.let_go
     return planned.statements(planned.all_rows(here, decision, found.columns, understood))

@@ -23,8 +23,9 @@ def ready(here: Situation, decision: Decision) -> Situation:
     """The situation with the allowed feeds switched on; an error where a capture cannot be what it is to be."""
     if decision.work in (Work.DELTA, Work.OVERWRITE) and here.before is not None:
         # Before the commit that its readers are to read.
-        read = bool(here.run.consumers(here.before))
-        before = here.buffers.kept(here.before, read, before_commit=True)
+        consumers = here.run.consumers(here.before)
+        asked = replace(here.before, change_buffer=here.request.config.change_buffer)
+        before = here.buffers.emptied(here.buffers.kept(asked, bool(consumers), before_commit=True), consumers)
         here = replace(here, before=before)
     if not here.request.config.differential or decision.work in (Work.NOTHING, Work.PLACEHOLDER):
         return here

@@ -78,8 +78,9 @@ def serve_again(session: Session, table: StreamTable) -> None:
 
 def _drop_storages(session: Session, settings: ProjectSettings, table: StreamTable) -> None:
     session.execute(f"DROP VIEW IF EXISTS {changes_view(settings.change_schema, table.pgt_id).sql}")
-    for storage in recover.generations(session, settings.change_schema, table.pgt_id).values():
-        retire.drop(session, storage)
+    found = recover.all_tables(session, settings.change_schema, table.pgt_id)
+    for each in (*found.changes.values(), *found.storages.values()):
+        retire.drop(session, each)
 
 
 @dataclass(frozen=True)

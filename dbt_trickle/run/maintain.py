@@ -98,7 +98,11 @@ def most_urgent(run: Ended) -> Task | None:
         return None
     _, state = max(due, key=lambda found: found[0])
     storage = state.storage
-    steps = (partial(_optimize, storage), partial(_vacuum_unless_held, run, state))
+    steps = [partial(_optimize, storage), partial(_vacuum_unless_held, run, state)]
+    if state.buffer is not None and state.buffer.table:
+        # Whoever reads it reads its newest version, and no longer than a refresh takes.
+        staged = Relation.parse(state.buffer.table)
+        steps += [partial(_optimize, staged), partial(_vacuum, staged)]
     return Task(str(state.pgt_id), storage, state.batch, state.batch, steps)
 
 

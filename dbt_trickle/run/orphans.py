@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.names import Relation
 from dbt_trickle.run import public_name
+from dbt_trickle.run.recover import Tables
 from dbt_trickle.run.session import Session
-
-Storages = Mapping[tuple[int, int], Relation]  # by stream table and generation
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Removed:
     left_alone: tuple[Orphan, ...]
 
 
-def of_removed_models(session: Session, known: Mapping[int, StreamTable], storages: Storages, scope: Scope) -> Removed:
+def of_removed_models(session: Session, known: Mapping[int, StreamTable], there: Tables, scope: Scope) -> Removed:
     """All of their generations go at once. A public name goes only where it is still theirs to give away."""
     numbers, orphans, left = [], [], []
     for table in known.values():
@@ -78,16 +77,25 @@ def of_removed_models(session: Session, known: Mapping[int, StreamTable], storag
             orphans.append(public)
         else:
             left.append(_left(public, "what has its name now is somebody else's"))
-        own = [storage for (number, _), storage in sorted(storages.items()) if number == table.pgt_id]
+        all_own = (*sorted(there.changes.items()), *sorted(there.storages.items()))
+        own = [relation for (number, _), relation in all_own if number == table.pgt_id]
         if table.storage_relation and table.storage not in (table.public, *own):
             own.append(table.storage)
         orphans += (Orphan(storage, "TABLE", reason, table.pgt_id) for storage in own)
     return Removed(frozenset(numbers), tuple(orphans), tuple(left))
 
 
-def left_over(known: Mapping[int, StreamTable], storages: Storages) -> Iterable[tuple[int, Orphan]]:
-    """Storages that no stream table serves from, and that no reader can still be waiting in."""
-    for (number, generation), storage in sorted(storages.items()):
+def left_over(known: Mapping[int, StreamTable], there: Tables) -> Iterable[tuple[int, Orphan]]:
+    """Storages that no stream table serves from, and that no reader can still be waiting in; the same of what was
+    staged for readers.
+    """
+    for (number, generation), staged in sorted(there.changes.items()):
+        table = known.get(number)
+        if table is None:
+            yield number, Orphan(staged, "TABLE", "no stream table has it")
+        elif not _stages_in(table, staged, generation):
+            yield number, Orphan(staged, "TABLE", f"{table.public} stages nothing in it")
+    for (number, generation), storage in sorted(there.storages.items()):
         table = known.get(number)
         if table is None:
             yield number, Orphan(storage, "TABLE", "no stream table has it")
@@ -98,6 +106,12 @@ def left_over(known: Mapping[int, StreamTable], storages: Storages) -> Iterable[
 def _needed(table: StreamTable) -> set[Relation]:
     """What refreshes go on from, and what readers are shown until its diamond has come."""
     return {table.storage} | ({table.held_back.relation} if table.held_back is not None else set())
+
+
+def _stages_in(table: StreamTable, staged: Relation, generation: int) -> bool:
+    if table.change_buffer == "table" and generation == table.generation:
+        return True  # its first reader may just have come
+    return table.buffer is not None and (table.buffer.table == str(staged) or generation in table.buffer.left)
 
 
 def in_use(orphan: Orphan) -> Orphan:

@@ -104,6 +104,7 @@ def committed(
         frontier_to=marker.frontier,
         storage_relation=state.storage_relation,
         storage_version=commit.version,
+        staged=marker.staged.token if marker.staged is not None else None,
         end_time=run.clock(),
     )
     now = dependencies(state.pgt_id, dict(marker.frontier), state.unversioned)

@@ -93,6 +93,8 @@ def _as_committed(commit: Commit, marker: Marker, before: StreamTable | None) ->
         "freshness_deadline": due.deadline(marker.definition.get("schedule"), marker.data_timestamp),
         "frontier_from": frontier_json(before.frontier if before is not None else {}),
         "frontier_to": frontier_json(marker.frontier),
+        # What has staged nothing is shown by another view, which asks for more than this.
+        **({"storage_version": commit.version, "staged": marker.staged.token} if marker.staged is not None else {}),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dbt_trickle import names
+from dbt_trickle.apply import staged as by_table
 from dbt_trickle.apply import whole
 from dbt_trickle.apply.base import Applied, incomparable
 from dbt_trickle.apply.shape import load
@@ -14,7 +15,7 @@ from dbt_trickle.capture.table import feed_is_on
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import Marker
+from dbt_trickle.formats.base import Marker, Staged
 from dbt_trickle.names import Relation
 from dbt_trickle.plan import steps
 from dbt_trickle.plan.decide import Decision, Work
@@ -69,7 +70,10 @@ def difference(here: Situation, columns: tuple[Column, ...], understood: Underst
     if not here.run.consumers(base) or incomparable(stored.columns):
         return None
     query, names = _all_rows(here, here.target(base.storage, columns), understood)
-    return whole.difference(stored, delta.named(query, names), base.storage, base.stored_version)
+    all_rows = delta.named(query, names)
+    if here.place is not None:
+        return by_table.difference(stored, all_rows, here.place, base.storage, base.stored_version)
+    return whole.difference(stored, all_rows, base.storage, base.stored_version)
 
 
 def changes(
@@ -80,11 +84,12 @@ def changes(
     applied: Applied,
     moved: tuple[int, int] | None = None,
     touched: int = 0,
+    staged: Staged | None = None,
 ) -> Refresh:
     """`moved`: the rows that come and go, where that is known before; `touched`: how many may go."""
     base = base_of(here)
     marker = _marker(here, decision, base, base.generation, columns, understood)
-    marker = replace(marker, work=applied.work, moved=moved, touched=touched)
+    marker = replace(marker, work=applied.work, moved=moved, touched=touched, staged=staged)
     target = here.target(base.storage, columns)
     return Refresh(steps.bring_in(target, applied, marker), base, target, base.generation, marker)
 
@@ -174,7 +179,8 @@ def _next_generation(here: Situation, base: StreamTable) -> tuple[int, Relation,
 def _created(here: Situation, target: steps.Target) -> steps.Target:
     request = here.request
     # Its readers' next windows begin with it, so it is recorded from the beginning.
-    feed = PROPERTIES if not feed_is_on(dict(target.properties)) and here.run.consumers(base_of(here)) else {}
+    wanted = request.config.change_buffer == "feed" and not feed_is_on(dict(target.properties))
+    feed = PROPERTIES if wanted and here.run.consumers(base_of(here)) else {}
     return replace(
         target,
         of_storage=tuple(sorted(feed.items())),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbt_trickle import sql
@@ -208,27 +208,37 @@ def is_ours(session: Session, table: Relation, number: int) -> bool:
     return any((row["key"], row["value"]) == ("trickle.pgt_id", str(number)) for row in rows)
 
 
+@dataclass(frozen=True)
+class Tables:
+    """What stream tables have in the change schema, each by number and generation."""
+
+    storages: Mapping[tuple[int, int], Relation] = field(default_factory=dict)
+    changes: Mapping[tuple[int, int], Relation] = field(default_factory=dict)  # in which refreshes stage
+
+
 def generations(session: Session, change_schema: str, pgt_id: int) -> dict[int, Relation]:
     """Every storage of a stream table that exists, live or left over."""
-    return {
-        generation: storage
-        for (number, generation), storage in all_storages(session, change_schema, f"st_{pgt_id}_g*").items()
-        if number == pgt_id
-    }
+    found = all_tables(session, change_schema, pgt_id).storages
+    return {generation: storage for (_, generation), storage in found.items()}
 
 
-_STORAGE = re.compile(r"^st_(\d+)_g(\d+)$")
+_TABLE = re.compile(r"^st_(\d+)_g(\d+)(_changes)?$")
 
 
-def all_storages(session: Session, change_schema: str, pattern: str = "st_*") -> dict[tuple[int, int], Relation]:
+def all_tables(session: Session, change_schema: str, pgt_id: int | None = None) -> Tables:
+    """Of one stream table or of all."""
+    pattern = "st_*" if pgt_id is None else f"st_{pgt_id}_g*"
     try:
         rows = session.query(f"SHOW TABLES IN {Relation((change_schema,)).sql} LIKE {literal(pattern)}")
     except WarehouseError as problem:
         if is_missing(problem):
-            return {}
+            return Tables()
         raise
-    found = {}
+    storages: dict[tuple[int, int], Relation] = {}
+    changes: dict[tuple[int, int], Relation] = {}
     for row in rows:
-        if match := _STORAGE.match(row["tableName"]):
+        match = _TABLE.match(row["tableName"])
+        if match is not None and pgt_id in (None, int(match.group(1))):
+            found = changes if match.group(3) else storages
             found[int(match.group(1)), int(match.group(2))] = Relation.of(change_schema, row["tableName"])
-    return found
+    return Tables(storages, changes)

@@ -39,7 +39,8 @@ def read_catalog(session: Session, settings: ProjectSettings) -> store.Catalog:
 
 def examine(session: Session, settings: ProjectSettings, scope: Scope) -> Findings:
     catalog = read_catalog(session, settings)
-    storages = recover.all_storages(session, settings.change_schema)
+    there = recover.all_tables(session, settings.change_schema)
+    storages = there.storages
     # Asked again after the storages: whoever made one of them had said before that it runs.
     in_doubt = {*catalog.in_doubt, *read_catalog(session, settings).in_doubt}
     known = dict(catalog.stream_tables)
@@ -54,8 +55,8 @@ def examine(session: Session, settings: ProjectSettings, scope: Scope) -> Findin
         if state is not None and state != known.get(state.pgt_id):
             rebuilt[state.pgt_id] = state
     tables_now = {**known, **rebuilt}
-    removed = of_removed_models(session, tables_now, storages, scope)
-    left = [(number, orphan) for number, orphan in left_over(tables_now, storages) if number not in removed.numbers]
+    removed = of_removed_models(session, tables_now, there, scope)
+    left = [(number, orphan) for number, orphan in left_over(tables_now, there) if number not in removed.numbers]
     return Findings(
         tuple(rebuilt.values()),
         tables_now,

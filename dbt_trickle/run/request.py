@@ -69,6 +69,7 @@ class Request:
             "dbt_target": self.dbt_target,
             "schedule": self.config.schedule,
             "refresh_mode": self.config.refresh_mode,
+            "change_buffer": self.config.change_buffer,
             "diamond_consistency": self.config.diamond_consistency,
             "diamond_schedule_policy": self.config.diamond_schedule_policy,
             "auto_threshold": self.config.max_change_ratio,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from dbt_trickle import sql
+from dbt_trickle.apply.staged import Place
 from dbt_trickle.catalog.state import Column, Refresh, StreamTable, Unversioned
 from dbt_trickle.names import Relation
 from dbt_trickle.plan import steps
@@ -84,6 +85,17 @@ class Situation:
     @property
     def buffers(self) -> Buffers:
         return Buffers(self.session, self.run.settings, self.now, self.run.warn)
+
+    @property
+    def place(self) -> Place | None:
+        """Where it stages what it changes; none: nowhere."""
+        before = self.before
+        if self.request.config.change_buffer != "table" or before is None or before.buffer is None:
+            return None
+        buffer = before.buffer
+        if not buffer.table or (buffer.storage, buffer.generation) != (before.storage_relation, before.generation):
+            return None
+        return Place(Relation.parse(buffer.table), before.batch + 1)
 
     @property
     def data_timestamp(self) -> str:

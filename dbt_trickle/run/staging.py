@@ -1,0 +1,65 @@
+"""Writing down what a refresh is to change, before it is brought in: see apply/staged.py.
+
+It counts for nothing until the commit that names its token. So a run may die behind it, and a server may do it after
+the client has gone: nobody reads it, and a later refresh takes it out (run/change_table.py).
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from dbt_trickle.apply import staged
+from dbt_trickle.apply.base import Applied
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.formats import delta
+from dbt_trickle.formats.base import Staged
+from dbt_trickle.names import Relation, setting
+from dbt_trickle.run.session import Session
+
+_LOOK = 20  # commits of others that may have come meanwhile
+
+
+@dataclass(frozen=True)
+class Ready:
+    """`applied`: what is left to do, with the rows where they are now; `sent`: what has been sent for it."""
+
+    applied: Applied
+    staged: Staged | None = None  # none: nothing is staged
+    sent: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return self.staged is not None and self.staged.rows == 0
+
+
+def stage(session: Session, applied: Applied, table: Relation | None) -> Ready:
+    if table is None or not applied.stage:
+        return Ready(applied)
+    token = uuid.uuid4().hex
+    statement = applied.stage.replace(staged.ATTEMPT, token)
+    session.execute(setting(delta.METADATA, _said(token)))
+    try:
+        session.execute(statement)
+    finally:
+        session.execute(f"RESET {delta.METADATA}")
+    version, rows = _written(session, table, token)
+    return Ready(staged.read_there(applied, table, version, token), Staged(str(table), token, rows), (statement,))
+
+
+def _written(session: Session, table: Relation, token: str) -> tuple[int, int]:
+    """The version that has the rows, and how many they are. Another run may have taken them out since, for a dead
+    one's: this version has them.
+    """
+    for row in session.query(delta.history(table, _LOOK)):
+        if row.get("userMetadata") == _said(token):
+            return int(row["version"]), int(delta.commit_of(row).metrics["numOutputRows"])
+    raise WarehouseError(
+        "TRK-303",
+        f"what was staged in {table} is not among its last {_LOOK} commits",
+        remedy="Nothing is lost: nothing of it counts yet. Run again.",
+    )
+
+
+def _said(token: str) -> str:
+    return f"trickle staged {token}"

@@ -1,0 +1,93 @@
+"""What a refresh writes down before it brings it in: under a name of its own, found again, and nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from dbt_trickle.apply.base import Applied, Few
+from dbt_trickle.apply.staged import ATTEMPT, ROWS
+from dbt_trickle.errors import WarehouseError
+from dbt_trickle.names import Relation
+from dbt_trickle.run.staging import stage
+
+TABLE = Relation.of("changes", "st_5_g1_changes")
+FEW = Few(f"CACHE {ROWS}", "touched", "REPLACE", "few", "let go")
+APPLIED = Applied(f"MERGE {ROWS}", "rows merged", few=FEW, kept=True, stage=f"INSERT '{ATTEMPT}'")
+
+
+class Warehouse:
+    """A table in which others stage as well; `later`: what comes right behind."""
+
+    def __init__(self, rows: int = 3, later: int = 0) -> None:
+        self.rows, self.later, self.said, self.fails = rows, later, "", ""
+        self.commits: list[dict[str, Any]] = []
+        self.sent: list[str] = []
+
+    def execute(self, sql: str) -> None:
+        self.sent.append(sql)
+        if sql.startswith("SET "):
+            self.said = sql.split("`")[3]
+        elif sql.startswith("RESET "):
+            self.said = ""
+        elif self.fails:
+            raise WarehouseError("TRK-301", self.fails)
+        else:
+            self.commit(self.said, self.rows)
+            for _ in range(self.later):
+                self.commit("trickle staged another", 1)
+
+    def commit(self, said: str, rows: int) -> None:
+        metrics = {"numOutputRows": str(rows)}
+        row = {"version": len(self.commits), "timestamp": "2026-01-01T00:00:00", "operation": "WRITE"}
+        self.commits.append({**row, "operationMetrics": metrics, "userMetadata": said})
+
+    def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+        assert sql.startswith("DESCRIBE HISTORY `changes`.`st_5_g1_changes` LIMIT ")
+        return self.commits[::-1][: int(sql.split(" LIMIT ")[1])]
+
+
+def test_what_follows_reads_its_own_at_the_version_that_has_it() -> None:
+    warehouse = Warehouse(later=3)
+    warehouse.commit("trickle staged dead", 9)
+    ready = stage(warehouse, APPLIED, TABLE)
+    assert ready.staged is not None
+    assert (ready.staged.table, ready.staged.rows) == (str(TABLE), 3)
+    rows = f"`changes`.`st_5_g1_changes` VERSION AS OF 1 WHERE `__pgt_token` = '{ready.staged.token}'"
+    assert ready.applied.sql == f"MERGE {rows}"
+    assert ready.applied.few is not None
+    assert ready.applied.few.keep == f"CACHE {rows}"
+    assert ready.sent == (f"INSERT '{ready.staged.token}'",)
+    assert not ready.is_empty
+    assert warehouse.said == "", "the session is as it was"
+
+
+def test_each_attempt_has_a_name_of_its_own() -> None:
+    warehouse = Warehouse()
+    one, other = (stage(warehouse, APPLIED, TABLE).staged for _ in range(2))
+    assert one is not None and other is not None
+    assert one.token != other.token
+
+
+def test_nothing_to_stage() -> None:
+    assert stage(Warehouse(rows=0), APPLIED, TABLE).is_empty
+    feed = Applied("MERGE", "rows merged")
+    for applied, table in ((APPLIED, None), (feed, TABLE)):
+        ready = stage(Warehouse(), applied, table)
+        assert (ready.applied, ready.staged, ready.sent, ready.is_empty) == (applied, None, (), False)
+
+
+def test_what_fails_leaves_no_settings() -> None:
+    warehouse = Warehouse()
+    warehouse.fails = "no"
+    with pytest.raises(WarehouseError, match="no"):
+        stage(warehouse, APPLIED, TABLE)
+    assert warehouse.said == ""
+
+
+def test_what_cannot_be_found_again_is_not_gone_on_from() -> None:
+    with pytest.raises(WarehouseError) as raised:
+        stage(Warehouse(later=100), APPLIED, TABLE)
+    assert raised.value.code == "TRK-303", "the next attempt stages it anew"
