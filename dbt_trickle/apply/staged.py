@@ -77,9 +77,14 @@ def appended(stored: Stored, rows: Delta, into: Place, storage: Relation, versio
     return Applied(insert, found.how, "append", stage=found.stage)
 
 
+def those_of(table: Relation, version: int, token: str) -> str:
+    """FROM text."""
+    return f"{at_version(table.sql, version)} WHERE {quote(TOKEN)} = {literal(token)}"
+
+
 def read_there(applied: Applied, table: Relation, version: int, token: str) -> Applied:
     """What follows the staging, with its rows: at the version that has them, so that nobody can take them away."""
-    rows = f"{at_version(table.sql, version)} WHERE {quote(TOKEN)} = {literal(token)}"
+    rows = those_of(table, version, token)
     few = applied.few and replace(applied.few, keep=applied.few.keep.replace(ROWS, rows))
     return replace(applied, sql=applied.sql.replace(ROWS, rows), few=few)
 

@@ -41,8 +41,8 @@ def sign() -> str:
     )
 
 
-def batches(commits: Sequence[CommitFacts]) -> Batches | NotStaged | None:
-    """What the window's commits say of themselves; none: nothing of it was staged."""
+def batches(commits: Sequence[CommitFacts], old: int) -> Batches | NotStaged | None:
+    """What the commits of a window from `old` on say of themselves; none: nothing of it was staged."""
     moved = [commit for commit in commits if commit.effect is not Effect.NOTHING]
     found = [commit.staged for commit in moved if commit.staged is not None]
     if not found:
@@ -50,6 +50,10 @@ def batches(commits: Sequence[CommitFacts]) -> Batches | NotStaged | None:
     other = next((commit for commit in moved if commit.staged is None), None)
     if other is not None:
         return NotStaged(f"version {other.version} was not staged")
+    for commit, before in zip(moved, [old, *(commit.version for commit in moved)], strict=False):
+        if commit.staged is not None and commit.staged.base < before:
+            # Rows that are to go may have gone before, to who has read what was written in between.
+            return NotStaged(f"version {commit.version} was staged for an older one than it was brought into")
     if len({each.table for each in found}) > 1:
         return NotStaged("its changes were staged in several tables")
     if len(found) > MOST:

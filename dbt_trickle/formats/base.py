@@ -96,6 +96,7 @@ class Staged:
     table: str
     token: str
     rows: int
+    base: int  # the storage's version that they were worked out for: what somebody else wrote since is not in them
 
 
 @dataclass(frozen=True)

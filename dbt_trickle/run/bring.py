@@ -78,8 +78,8 @@ def difference(
 
 
 def _staged(here: Situation, applied: Applied) -> Ready:
-    place = here.place
-    ready = stage(here.session, applied, place.table if place is not None else None)
+    place, version = here.place, planned.base_of(here).stored_version
+    ready = stage(here.session, applied, place.table if place is not None else None, version)
     if ready.staged is not None:
         here.phases.lap("stage")
     return ready

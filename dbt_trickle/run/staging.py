@@ -33,7 +33,8 @@ class Ready:
         return self.staged is not None and self.staged.rows == 0
 
 
-def stage(session: Session, applied: Applied, table: Relation | None) -> Ready:
+def stage(session: Session, applied: Applied, table: Relation | None, base: int) -> Ready:
+    """`base`: the storage's version that the change is worked out for."""
     if table is None or not applied.stage:
         return Ready(applied)
     token = uuid.uuid4().hex
@@ -44,7 +45,8 @@ def stage(session: Session, applied: Applied, table: Relation | None) -> Ready:
     finally:
         session.execute(f"RESET {delta.METADATA}")
     version, rows = _written(session, table, token)
-    return Ready(staged.read_there(applied, table, version, token), Staged(str(table), token, rows), (statement,))
+    done = Staged(str(table), token, rows, base)
+    return Ready(staged.read_there(applied, table, version, token), done, (statement,))
 
 
 def _written(session: Session, table: Relation, token: str) -> tuple[int, int]:
@@ -53,12 +55,19 @@ def _written(session: Session, table: Relation, token: str) -> tuple[int, int]:
     """
     for row in session.query(delta.history(table, _LOOK)):
         if row.get("userMetadata") == _said(token):
-            return int(row["version"]), int(delta.commit_of(row).metrics["numOutputRows"])
+            version, count = int(row["version"]), delta.commit_of(row).metrics.get("numOutputRows")
+            return version, _counted(session, table, version, token) if count is None else int(count)
     raise WarehouseError(
         "TRK-303",
         f"what was staged in {table} is not among its last {_LOOK} commits",
         remedy="Nothing is lost: nothing of it counts yet. Run again.",
     )
+
+
+def _counted(session: Session, table: Relation, version: int, token: str) -> int:
+    """Where the server does not keep what statements have done."""
+    found = session.query(f"SELECT count(*) AS staged FROM {staged.those_of(table, version, token)}")
+    return int(found[0]["staged"])
 
 
 def _said(token: str) -> str:

@@ -89,7 +89,7 @@ def gather(
 
 def _staged(session: Session, facts: LogFacts) -> Batches | NotStaged | None:
     """Whether all that was staged of the window is there: in a version that nobody can take it away from any more."""
-    found = batches(facts.commits)
+    found = batches(facts.commits, facts.window.old)
     if not isinstance(found, Batches):
         return found
     try:

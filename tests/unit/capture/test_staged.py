@@ -22,8 +22,8 @@ from dbt_trickle.run.windows import gather
 MARKER = Marker(5, 2, 1, "DIFFERENTIAL", "", "", {}, "", "run", 0)
 
 
-def staged(token: str, rows: int = 2, table: str = "changes.st_5_g1_changes") -> dict[str, Any]:
-    marker = replace(MARKER, work="merge", staged=Staged(table, token, rows))
+def staged(token: str, rows: int = 2, table: str = "changes.st_5_g1_changes", base: int = 4) -> dict[str, Any]:
+    marker = replace(MARKER, work="merge", staged=Staged(table, token, rows, base))
     return {"operation": "MERGE", "operationMetrics": {}, "userMetadata": marker.to_json()}
 
 
@@ -75,6 +75,17 @@ def test_what_moved_no_row_is_not_asked_for() -> None:
         ((staged("a"), staged("b")), {"a": 4, "b": 2}, "what was staged for version 4 is not there any more"),
         ((staged("a"), staged("b")), None, "what was staged cannot be read"),
         ((staged("a"), APPEND), {"a": 2}, "version 5 was not staged"),
+        # Somebody else wrote in between: to who has read that, the change is another one.
+        (
+            (staged("a", base=2), staged("b")),
+            {"a": 2, "b": 2},
+            "version 4 was staged for an older one than it was brought into",
+        ),
+        (
+            (staged("a", base=3), staged("b", base=3)),
+            {"a": 2, "b": 2},
+            "version 5 was staged for an older one than it was brought into",
+        ),
         ((staged("a"), staged("b", table="x.y")), {"a": 2, "b": 2}, "its changes were staged in several tables"),
     ],
 )
@@ -91,7 +102,7 @@ def test_what_is_not_whole_is_read_otherwise(
 
 
 def test_too_many_to_be_named() -> None:
-    commits = [staged(f"t{number}") for number in range(MOST + 1)]
+    commits = [staged(f"t{number}", base=MOST + 9) for number in range(MOST + 1)]
     window = replace(WINDOW, new=WINDOW.old + len(commits))
     facts = gather(Staging(*commits, rows={}), window, delta.instant(at(3)), "auto", staged=True)
     assert facts.staged == NotStaged(f"more than {MOST} batches were staged")
@@ -129,6 +140,6 @@ def test_however_it_was_captured_until_now(state: Any) -> None:
 
 
 def test_a_marker_says_what_it_has_staged() -> None:
-    marker = replace(MARKER, staged=Staged("changes.st_5_g1_changes", "a", 2))
+    marker = replace(MARKER, staged=Staged("changes.st_5_g1_changes", "a", 2, 4))
     assert Marker.from_json(marker.to_json()) == marker
     assert "staged" not in MARKER.to_json()

@@ -52,9 +52,9 @@ class Warehouse:
 def test_what_follows_reads_its_own_at_the_version_that_has_it() -> None:
     warehouse = Warehouse(later=3)
     warehouse.commit("trickle staged dead", 9)
-    ready = stage(warehouse, APPLIED, TABLE)
+    ready = stage(warehouse, APPLIED, TABLE, 4)
     assert ready.staged is not None
-    assert (ready.staged.table, ready.staged.rows) == (str(TABLE), 3)
+    assert (ready.staged.table, ready.staged.rows, ready.staged.base) == (str(TABLE), 3, 4)
     rows = f"`changes`.`st_5_g1_changes` VERSION AS OF 1 WHERE `__pgt_token` = '{ready.staged.token}'"
     assert ready.applied.sql == f"MERGE {rows}"
     assert ready.applied.few is not None
@@ -64,18 +64,31 @@ def test_what_follows_reads_its_own_at_the_version_that_has_it() -> None:
     assert warehouse.said == "", "the session is as it was"
 
 
+def test_a_server_that_does_not_say_how_many() -> None:
+    class Silent(Warehouse):
+        def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
+            if sql.startswith("SELECT count(*)"):
+                assert "VERSION AS OF 0 WHERE" in sql
+                return [{"staged": 2}]
+            return [{**row, "operationMetrics": None} for row in super().query(sql)]
+
+    staged = stage(Silent(), APPLIED, TABLE, 4).staged
+    assert staged is not None
+    assert staged.rows == 2
+
+
 def test_each_attempt_has_a_name_of_its_own() -> None:
     warehouse = Warehouse()
-    one, other = (stage(warehouse, APPLIED, TABLE).staged for _ in range(2))
+    one, other = (stage(warehouse, APPLIED, TABLE, 4).staged for _ in range(2))
     assert one is not None and other is not None
     assert one.token != other.token
 
 
 def test_nothing_to_stage() -> None:
-    assert stage(Warehouse(rows=0), APPLIED, TABLE).is_empty
+    assert stage(Warehouse(rows=0), APPLIED, TABLE, 4).is_empty
     feed = Applied("MERGE", "rows merged")
     for applied, table in ((APPLIED, None), (feed, TABLE)):
-        ready = stage(Warehouse(), applied, table)
+        ready = stage(Warehouse(), applied, table, 4)
         assert (ready.applied, ready.staged, ready.sent, ready.is_empty) == (applied, None, (), False)
 
 
@@ -83,11 +96,11 @@ def test_what_fails_leaves_no_settings() -> None:
     warehouse = Warehouse()
     warehouse.fails = "no"
     with pytest.raises(WarehouseError, match="no"):
-        stage(warehouse, APPLIED, TABLE)
+        stage(warehouse, APPLIED, TABLE, 4)
     assert warehouse.said == ""
 
 
 def test_what_cannot_be_found_again_is_not_gone_on_from() -> None:
     with pytest.raises(WarehouseError) as raised:
-        stage(Warehouse(later=100), APPLIED, TABLE)
+        stage(Warehouse(later=100), APPLIED, TABLE, 4)
     assert raised.value.code == "TRK-303", "the next attempt stages it anew"
