@@ -33,6 +33,7 @@ class Warehouse:
     def __init__(self, tables: Mapping[Relation, Mapping[str, str]], broken: str = "") -> None:
         self.tables, self.broken = {relation.sql: told for relation, told in tables.items()}, broken
         self.done: list[str] = []
+        self.there = ["st_5_g1"]
         self.buffers: list[tuple[str, int]] = []  # views of changes that went, and behind how many other statements
 
     def execute(self, sql: str) -> None:
@@ -45,7 +46,7 @@ class Warehouse:
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         if sql.startswith("SHOW TABLES"):
-            return [{"tableName": "st_5_g1"}]
+            return [{"tableName": name} for name in self.there]
         told = self.tables.get(sql.removeprefix("SHOW TBLPROPERTIES ").removeprefix("DESCRIBE TABLE EXTENDED "))
         if told is None:
             raise WarehouseError("TRK-301", "[TABLE_OR_VIEW_NOT_FOUND] it is not there")
@@ -105,6 +106,11 @@ def test_dropping_takes_the_public_name_first() -> None:
     leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False, reads={})
     assert warehouse.changed() == ["DROP VIEW IF EXISTS", "DELETE FROM", "DROP TABLE IF EXISTS"]
     assert warehouse.buffers == [("DROP VIEW IF EXISTS `changes`.`changes_pgt_5`", 1)], "before what it reads"
+    warehouse = Warehouse({PUBLIC: VIEW, FIRST: {}})
+    warehouse.there = ["st_5_g1", "st_5_g1_changes", "st_55_g1_changes"]
+    leave.drop(warehouse, SETTINGS, TABLE, [TABLE], cascade=False, reads={})
+    staged = Relation.of("changes", "st_5_g1_changes")
+    assert warehouse.done[1:3] == [f"DROP TABLE IF EXISTS {table.sql}" for table in (staged, FIRST)]
     warehouse = Warehouse({PUBLIC: OURS, FIRST: {}})
     leave.drop(warehouse, SETTINGS, EXPOSED, [EXPOSED], cascade=False, reads={})
     assert warehouse.done[:-1] == [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbt_trickle.catalog import store, tables
-from dbt_trickle.catalog.state import HeldBack, Refresh, StreamTable
+from dbt_trickle.catalog.state import Buffer, HeldBack, Refresh, StreamTable
 from dbt_trickle.config import ProjectSettings
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats.base import SourceVersion
@@ -123,6 +123,13 @@ def test_a_storage_is_optimized_in_files_of_a_bounded_size() -> None:
     warehouse = Watching()
     maintain.after(warehouse, ended(TABLE))
     assert warehouse.tables == ["OPTIMIZE `changes`.`st_5_g1`", "VACUUM `changes`.`st_5_g1`"]
+
+
+def test_what_it_stages_is_tidied_up_with_it() -> None:
+    warehouse = Warehouse()
+    staging = replace(TABLE, buffer=Buffer("changes.st_5_g1", 1, 1, 1, "", "changes.st_5_g1_changes"))
+    maintain.after(warehouse, ended(staging))
+    assert warehouse.tables[2:] == ["OPTIMIZE `changes`.`st_5_g1_changes`", "VACUUM `changes`.`st_5_g1_changes`"]
 
 
 def consumer(committed_at: str) -> StreamTable:

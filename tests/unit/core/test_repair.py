@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbt_trickle.catalog import store
-from dbt_trickle.catalog.state import StreamTable
+from dbt_trickle.catalog.state import Buffer, StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats.base import Commit, Marker
@@ -112,6 +112,28 @@ def test_a_removed_model_goes_with_all_of_its_generations_at_once() -> None:
     ]
     repair.remove(warehouse, SETTINGS, findings)
     assert "DROP TABLE IF EXISTS `changes`.`st_5_g2`" in warehouse.done
+
+
+@pytest.mark.parametrize(
+    ("state", "orphans"),
+    [
+        (replace(TABLE, change_buffer="table"), ["st_5_g2_changes"]),
+        (TABLE, ["st_5_g2_changes", "st_5_g3_changes"]),
+        (replace(TABLE, buffer=Buffer("changes.st_5_g3", 3, 1, 1, "", "changes.st_5_g3_changes", (2,))), []),
+        (replace(TABLE, buffer=Buffer("changes.st_5_g3", 3, 1, 1, "", left=(3,))), ["st_5_g2_changes"]),
+    ],
+)
+def test_what_was_staged_and_who_reads_it(state: StreamTable, orphans: list[str]) -> None:
+    """A first reader may just have come, or the last ones of an older table have to end."""
+    there = ["st_5_g3", "st_5_g2_changes", "st_5_g3_changes", "st_6_g1_changes"]
+    due = [f"changes.{name}" for name in (*orphans, "st_6_g1_changes")]
+    assert found(Warehouse(catalog(state), there), ONE_MODEL) == due
+    assert found(Warehouse(catalog(state), there[:-1]), NO_MODELS) == [
+        "shop_marts.totals",
+        "changes.st_5_g2_changes",
+        "changes.st_5_g3_changes",
+        "changes.st_5_g3",
+    ]
 
 
 def test_a_removed_table_under_its_public_name() -> None:

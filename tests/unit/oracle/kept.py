@@ -141,7 +141,7 @@ class Kept:
         marks = f'\'\' AS "{TOKEN}", CAST(0 AS BIGINT) AS "{BATCH}", \'\' AS "{ACTION}"'
         duck.run(f"CREATE OR REPLACE TABLE {name} AS SELECT {marks}, * FROM {STORAGE.identifier} WHERE false")
         duck.run(f"CREATE OR REPLACE VIEW {at_once} AS SELECT * FROM {name}")
-        for action in (CAME, WENT):
+        for action in (CAME, CAME, WENT):
             dead = f"SELECT 'dead', {PLACE.batch}, '{action}', * FROM {STORAGE.identifier}"
             duck.run(f"INSERT INTO {name} {dead}")
         duck.spark(found.stage.replace(by_table.ATTEMPT, ATTEMPT))
