@@ -107,6 +107,14 @@ def counted(by: Engine) -> Counts:
     gone = tables[made["extremes"].pgt_id]
     dropped = by.command(lambda: leave.drop(by.session, by.settings, gone, list(tables.values()), False, {}))
     found["`trickle drop`"] = counts(dropped)
+    staged = by.request("staged", STREAM_TABLES["rows"][0].format(at=at), change_buffer="table", **_DIFFERENTIAL)
+    reader = by.request("reads_staged", f"select id, amount from {at}.staged", **_DIFFERENTIAL)
+    by.run(staged, reader)
+    session.execute(f"insert into {at}.orders values (30, 'west', 8)")
+    note(
+        "differential, with a reader and `change_buffer: table`", staged, action="DIFFERENTIAL", says=("staged before",)
+    )
+    note("differential by what was staged", reader, action="DIFFERENTIAL", says=(" by staged (",))
     return found
 
 

@@ -147,13 +147,6 @@ def parse(model: str, given: Mapping[str, Any]) -> StreamTableConfig:
             model=model,
             remedy="Use auto, differential or full; `dbt run` after the write brings the table up to date.",
         )
-    if config.change_buffer == "table":
-        raise ConfigError(
-            "TRK-104",
-            "`change_buffer: table` is not available in this release",
-            model=model,
-            remedy="Use feed: what stream tables on this one read is its own change feed and its versions.",
-        )
     if config.diamond_consistency == "atomic" and config.expose == "table":
         raise ConfigError(
             "TRK-102",

@@ -19,7 +19,7 @@ from fault_thrift import ThriftSessions
 from dbt_trickle.config.model import SourceSettings
 from dbt_trickle.names import Relation, key_of
 from dbt_trickle.plan.steps import Constraint, Docs
-from dbt_trickle.run import retire
+from dbt_trickle.run import recover, retire
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
@@ -51,6 +51,7 @@ class Case:
     config: Mapping[str, Any] = {}
     due: Sequence[str] = ()  # the words of the statements that count, beside the journal's, where that is the matter
     asks = ""  # words of a statement that only reads, where it is the matter that it is asked
+    readers: Sequence[Request] = ()  # stream tables on this one, which must be right as well
     mode = "full"  # understanding a query takes statements that only read: where they are the matter, `auto`
 
     def __init__(self, world: World, expose: str, orders: Relation, number: int) -> None:
@@ -231,8 +232,8 @@ class Placeholder(Create):
 
 
 def storages(world: World, request: Request) -> set[str]:
-    rows = world.looking.query(f"SHOW TABLES IN {world.settings.change_schema} LIKE 'st_{request.pgt_id}_g*'")
-    return {f"{world.settings.change_schema}.{row['tableName']}" for row in rows}
+    found = recover.all_tables(world.looking, world.settings.change_schema, request.pgt_id)
+    return {*map(str, found.storages.values()), *map(str, found.changes.values())}
 
 
 def boundaries(case: Case, executed: Sequence[str], every: bool) -> list[int]:

@@ -59,7 +59,7 @@ def serves(case: Case, run: str) -> bool:
 def all_right(dead: list[Dead]) -> None:
     """One run recovers all of them; what is wrong is told of all."""
     world = dead[0].case.world
-    world.run(*(one.case.request for one in dead))
+    world.run(*(one.case.request for one in dead), *(reader for one in dead for reader in one.case.readers))
     catalog, wanted, history, frozen = world.catalog(), {}, world.history(), Frozen(world.looking)
     wrong = []
     for one in dead:
@@ -68,6 +68,8 @@ def all_right(dead: list[Dead]) -> None:
             wanted[request.query] = world.rows(request.query)
         try:
             assert one.case.shown() == wanted[request.query]
+            for reader in one.case.readers:
+                assert world.rows(f"SELECT * FROM {reader.public.sql}") == world.rows(reader.query), reader.name
             state = catalog.stream_tables.get(request.pgt_id)
             assert state is not None, "the catalog has nothing of it"
             verdict = verify.verify(world.looking, frozen, state)
@@ -117,7 +119,8 @@ def _history_is_true(one: Dead, rows: list[Mapping[str, Any]]) -> None:
 def _nothing_left_over(case: Case, state: StreamTable) -> None:
     world = case.world
     retired = {f"{world.settings.change_schema}.st_{state.pgt_id}_g{g}" for g, _ in state.retired}
-    left = storages(world, case.request) - {state.storage_relation} - retired
+    staged = {state.buffer.table} if state.buffer is not None else set()
+    left = storages(world, case.request) - {state.storage_relation} - retired - staged
     if left:
         models = {case.request.unique_id: case.request.public}
         found = repair.examine(world.looking, world.settings, repair.Scope("faults", "", frozenset(), models))

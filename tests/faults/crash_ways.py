@@ -104,6 +104,27 @@ class MoreThanFew(Way):
         self.world.sql(f"INSERT INTO {self.orders.sql} VALUES ('west', 0)")
 
 
-WAYS = (Keyed, Bag, Appended, Replaced, First, MoreThanFew, KeyedMerged, BagMerged, FirstMerged)
+class Staged(Way):
+    """What changes is written down before, for who reads it: `change_buffer: table`."""
+
+    config: Mapping[str, Any] = {"change_buffer": "table"}
+    due = (
+        "CREATE TABLE IF NOT EXISTS",
+        "ALTER VIEW",
+        "DELETE FROM",
+        "INSERT INTO",
+        "CACHE LAZY TABLE",
+        "INSERT INTO",
+        "DROP VIEW IF EXISTS",
+    )
+
+    def provoke(self) -> None:
+        name, query = f"reads_{self.request.public.identifier}", f"SELECT total FROM {self.request.public.sql}"
+        reader = self.world.request(name, query, refresh_mode="differential")
+        self.world.run(reader)
+        self.readers = (reader,)
+
+
+WAYS = (Keyed, Bag, Appended, Replaced, First, MoreThanFew, KeyedMerged, BagMerged, FirstMerged, Staged)
 # What differs in how the server does it, when it is told so late.
-LATE_WAYS = (Appended, BagMerged)
+LATE_WAYS = (Appended, BagMerged, Staged)

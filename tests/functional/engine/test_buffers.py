@@ -1,4 +1,7 @@
-"""A stream table's own changes: recorded and shown as long as another stream table reads it."""
+"""A stream table's own changes: recorded and shown as long as another stream table reads it.
+
+Those of `change_buffer: table` are in test_change_tables.py.
+"""
 
 from __future__ import annotations
 

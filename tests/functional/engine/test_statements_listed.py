@@ -49,7 +49,8 @@ class TestStatements:
 
         view, table = asked("shown"), asked("exposed", expose="table")
         placed = [asked(f"placed_{expose}", expose=expose, location_root=str(tmp_path)) for expose in ("view", "table")]
-        run("FULL", view, table, *placed)
+        staged = asked("staged", change_buffer="table")
+        run("FULL", view, table, *placed, staged)
         for most in (few.MOST, 0):
             world.sql(f"INSERT INTO {orders.sql} VALUES ('north', 2)")
             with monkeypatch.context() as patched:
@@ -57,7 +58,8 @@ class TestStatements:
                 run("DIFFERENTIAL", view, table)
         run("FULL", replace(view, full_refresh=True), replace(table, full_refresh=True))
         # Now its changes are shown, and the generation's behind an ALTER.
-        run("FULL", world.request("reader", f"SELECT count(*) AS n FROM {view.public.sql}"))
+        for name, read in (("reader", view), ("reader_of_staged", staged)):
+            run("FULL", world.request(name, f"SELECT count(*) AS n FROM {read.public.sql}"))
         with monkeypatch.context() as patched:  # a run tidies up one table
             patched.setattr(maintain, "EVERY", 2)
             for request in (view, table) * 3:
@@ -70,6 +72,7 @@ class TestStatements:
             patched.setattr(retire, "GRACE", timedelta())
             run("NO_DATA", others[0])
         run("ALTER", asked("shown", expose="table"), asked("exposed"))
+        run("DIFFERENTIAL", staged)
         for state in world.states().values():
             leave.drop(session, world.settings, state, [], False, {})
 

@@ -127,7 +127,7 @@ def test_values(given: dict[str, Any], field: str, value: object) -> None:
         ({"buckets": 4}, "TRK-102", "liquid_clustered_by"),
         ({"partition_by": "a", "liquid_clustered_by": "b"}, "TRK-102", "keep the one"),
         ({"refresh_mode": "immediate"}, "TRK-104", "Use auto, differential or full"),
-        ({"change_buffer": "table"}, "TRK-104", "Use feed"),
+        ({"change_buffer": "tables"}, "TRK-102", "one of feed, table"),
         ({"diamond_consistency": "atomic", "expose": "table"}, "TRK-102", "use `expose: view`"),
     ],
 )
