@@ -130,8 +130,8 @@ class Buffers:
         if nothing_changed(commit for commit in commits if commit.version > state.stored_version):
             # Or the next run would have to look who has written there.
             state = replace(state, seen_version=newest.version, seen_at=newest.committed_at)
-        buffer = Buffer(state.storage_relation, state.generation, since, newest.version, self.now, left=_generations(state))
-        return self._shown(state, buffer)
+        at = state.storage_relation, state.generation, since, newest.version, self.now
+        return self._shown(state, Buffer(*at, left=_generations(state)))
 
     def _staging(self, state: StreamTable) -> StreamTable:
         """A feed that another release, or `change_buffer: feed`, has switched on is of no use any more."""

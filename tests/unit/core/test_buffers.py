@@ -58,6 +58,8 @@ class Warehouse:
             return [{"key": key, "value": value} for key, value in self.properties.items()]
         if sql.startswith("SHOW VIEWS"):
             return [{"viewName": "changes_pgt_5"}] if self.view else []
+        if sql.startswith("SHOW TABLES"):
+            return [{"tableName": "st_5_g1"}]
         rows = [{"version": v, "timestamp": NOW, **commit} for v, commit in enumerate(self.commits, 3)]
         return rows[::-1]
 

@@ -36,6 +36,7 @@ class Warehouse:
         self.done: list[str] = []
         self.history = [commit(version, version - 3) for version in (7, 6, 5, 4)]
         self.fails = ""
+        self.tables: list[str] = []
 
     def execute(self, sql: str) -> None:
         if self.fails and sql.startswith("DELETE"):
@@ -48,6 +49,8 @@ class Warehouse:
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         if sql.startswith("SHOW TBLPROPERTIES"):
             return [{"key": key, "value": value} for key, value in self.properties.items()]
+        if sql.startswith("SHOW TABLES"):
+            return [{"tableName": name} for name in ("st_5_g1", *self.tables)]
         return [] if sql.startswith("SHOW VIEWS") else self.history
 
     @property
@@ -75,6 +78,20 @@ def test_the_first_reader_and_the_last_one() -> None:
     assert buffers(warehouse).kept(state, False).buffer is None
     gone = ["DROP VIEW `changes`.`changes_pgt_5`", "DROP TABLE `changes`.`st_5_g1_changes`"]
     assert warehouse.words[2:] == gone, "a view before what it reads"
+
+
+def test_one_of_which_the_state_does_not_know_goes_with_its_reader() -> None:
+    """The run of the first reader did not refresh what it reads."""
+    warehouse = Warehouse()
+    warehouse.tables = ["st_5_g1_changes", "st_5_g0_changes"]
+    assert buffers(warehouse).after_change(STAGING, False).buffer is None
+    assert warehouse.done[1:] == [f"DROP TABLE IF EXISTS `changes`.`st_5_g{n}_changes`" for n in (0, 1)]
+
+
+def test_one_that_has_gone_with_another_reader_is_made_again() -> None:
+    warehouse = Warehouse()
+    assert buffers(warehouse).after_change(replace(STAGING, buffer=BUFFER), True).buffer == BUFFER
+    assert warehouse.words[0] == "CREATE TABLE `changes`.`st_5_g1_changes`"
 
 
 def test_what_is_there_already_stays() -> None:

@@ -20,6 +20,7 @@ from dbt_trickle.run import recover
 from dbt_trickle.run.commit import _hold, _require_ours
 from dbt_trickle.run.consider import _is_another
 from dbt_trickle.run.orphans import left_over
+from dbt_trickle.run.recover import Tables
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.retire import sweep
 
@@ -136,7 +137,7 @@ def test_what_readers_are_shown_is_not_dropped(dropped: tuple[list[str], Any]) -
     assert done == []
     assert sweep(session, state, (), "chan`ges", NOW).retired == ()
     assert done == [f"DROP TABLE IF EXISTS {OLD.sql}"]
-    storages = {(1, 1): OLD, (1, 2): NEW}
+    storages = Tables({(1, 1): OLD, (1, 2): NEW})
     forgotten = replace(state, retired=())
     assert [orphan.relation for _, orphan in left_over({1: forgotten}, storages)] == [OLD]
     assert list(left_over({1: replace(forgotten, held_back=HELD)}, storages)) == []
