@@ -35,7 +35,7 @@ class Branch:
     table: StreamTable
     relation: str
     commits: Sequence[Commit]  # newest first
-    asked: int  # so many were asked for
+    asked: int  # so many were asked for; none: it stands as the catalog knows it
 
     @property
     def key(self) -> str:
@@ -61,6 +61,8 @@ class Branch:
     @property
     def newest(self) -> SourceVersion:
         """As it is now, whoever has made it that. Where nothing of all that is told did, it is read at the last."""
+        if not self.asked:
+            return self._in_the_catalog
         seen, made = self.commits[0], next((c for c in self.commits if c.operation not in delta.NO_CHANGE), None)
         if made is not None:
             return self._version(made.version, made.committed_at, seen)
@@ -75,8 +77,16 @@ class Branch:
             return None
         return self._version(table.storage_version, table.storage_at, self.commits[0])
 
+    @property
+    def _in_the_catalog(self) -> SourceVersion:
+        found = self._version(self.table.storage_version, self.table.storage_at, None)
+        return replace(found, seen_version=self.table.seen_version, seen_at=self.table.seen_at)
+
     def versions(self) -> Iterator[tuple[Commit | None, SourceVersion]]:
         """Its own. What somebody else wrote is the content of no query, and its next refresh takes it back."""
+        if not self.asked:
+            yield None, self._in_the_catalog
+            return
         generation, seen = None, None
         for commit in self.commits:
             if commit.operation in delta.NO_CHANGE:

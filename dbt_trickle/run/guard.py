@@ -69,6 +69,12 @@ def _there(session: Session, folder: str, paths: Sequence[str]) -> list[tuple[st
     return [(str(row["path"]), delta.instant(row["modificationTime"])) for row in rows]
 
 
+def stands(state: StreamTable, listed: Listed, *, ours: bool) -> bool:
+    """Whether it is as its state says, and its history would tell no more. `ours`: this run has brought it there."""
+    known = state.hidden_write is None and bool(state.storage_at)
+    return known and (ours or listed == {state.seen_version: state.seen_at})
+
+
 def look(session: Session, state: StreamTable, listed: Listed) -> Storage:
     if listed == {state.seen_version: state.seen_at}:
         return Storage(state, foreign=state.hidden_write)

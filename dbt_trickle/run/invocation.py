@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt_trickle.catalog import store, tables
@@ -54,7 +54,7 @@ class Invocation:
 
     def __post_init__(self) -> None:
         deep.allow()
-        self.sources = Sources(self.stream_table_at, self.clock)
+        self.sources = Sources(self.stream_table_at, self.clock, self._stands)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -136,9 +136,9 @@ class Invocation:
             settled = self._settle_doubts(session)
             now = self.clock()
             self._planned = {plan.pgt_id: plan for plan in planned}
-            known = (self._states.get(number) for number in self._planned)
+            known = [state for number in self._planned if (state := self._states.get(number)) is not None]
             self.heed_schedules([plan.scheduled for plan in planned])
-            self._listed = guard.list_commits(session, [state for state in known if state is not None])
+            self._listed = guard.list_commits(session, self._with_upstream(known))
             opened = {
                 plan.pgt_id: Refresh(
                     plan.refresh_id,
@@ -157,6 +157,17 @@ class Invocation:
             # Only now: what could not be said to have begun has no end to tell of.
             self._opened.update(opened)
             self._release(session, ())  # what a run that died did not come to
+
+    def _stands(self, state: StreamTable) -> bool:
+        with self._guard:
+            own = self._outcomes.get(state.pgt_id)
+            ours = own is not None and own.state is not None and own.refresh.status == "COMPLETED"
+            return guard.stands(state, self.listed(state.pgt_id), ours=ours)
+
+    def _with_upstream(self, states: Iterable[StreamTable]) -> list[StreamTable]:
+        found = {state.pgt_id: state for state in states}
+        read = {key for state in found.values() for key in state.frontier}
+        return [*found.values(), *(s for s in self._states.values() if s.key in read and s.pgt_id not in found)]
 
     def heed_schedules(self, selected: Sequence[Scheduled]) -> None:
         """Of the whole selection at once, before any of it is refreshed."""

@@ -49,8 +49,15 @@ SPARKS_OWN = SCALARS | AGGREGATES.keys() | sql.PURE_TABLE_FUNCTIONS | sql.VOLATI
 class Sources:
     """The pins of one invocation, shared by its threads."""
 
-    def __init__(self, stream_table_at: Callable[[Relation], StreamTable | None], clock: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        stream_table_at: Callable[[Relation], StreamTable | None],
+        clock: Callable[[], str],
+        stands: Callable[[StreamTable], bool] = lambda _: False,
+    ) -> None:
+        """`stands`: whether it is known that a stream table's storage is as the catalog has it."""
         self._stream_table_at = stream_table_at
+        self._stands = stands
         self._clock = clock
         self._pins: dict[tuple[str, Meaning | None], Pinned] = {}
         self._system_functions: frozenset[str] | None = None
@@ -224,7 +231,7 @@ class Sources:
         if not upstream.is_populated:
             return unversioned_source(relation, "it is a stream table that was not loaded yet")
         branch = Branch(upstream, str(relation), (), 0)
-        while not branch.tells_newest:
+        while not (branch.tells_newest or self._stands(upstream)):
             branch = looked_further(session, branch)
         version = branch.newest
         return replace(pinned_stream_table(upstream, version, upstream.data_timestamp), branches={version.key: branch})

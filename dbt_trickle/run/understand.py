@@ -31,7 +31,7 @@ from dbt_trickle.tree import guard
 from dbt_trickle.tree.algebra import Aggregate, Operator, Project, scans
 from dbt_trickle.tree.build import Built, Schema, Unsupported, build
 from dbt_trickle.tree.identity import grouped, identity, partitioned, with_keys
-from dbt_trickle.tree.leeway import NO_LEEWAY, Leeway, leeway
+from dbt_trickle.tree.leeway import NO_LEEWAY, Leeway, leeway, leeway_of_text
 from dbt_trickle.tree.render import state
 from dbt_trickle.tree.size import too_large
 
@@ -143,11 +143,11 @@ def _not_maintained(here: Situation, reason: str, tables: Frontier, remembered: 
     """As the user has it, or by a type. What the query may hang on besides is looked for where nothing else has it
     computed on each run.
     """
-    known = str(remembered.get("reason", ""))
+    known, words = str(remembered.get("reason", "")), leeway_of_text(here.pinned.text)
     if known.startswith(reason):
-        return Understood(None, known)
+        return Understood(None, known, leeway=words)
     if here.pinned.unversioned or not tables:
-        return Understood(None, reason)
+        return Understood(None, reason, leeway=words)
     return _not_understood(here, reason, _schemas(here, tables, remembered), remembered)
 
 
@@ -164,7 +164,7 @@ def _not_understood(
     else:
         today = of_today(here.session, here.pinned.text, schemas)
     reason = f"{reason}; {today}" if today else reason
-    return Understood(None, reason, schemas)
+    return Understood(None, reason, schemas, leeway=leeway_of_text(here.pinned.text))
 
 
 def _untold(tree: Operator) -> str:

@@ -32,13 +32,22 @@ _GIVE_MOMENTS = frozenset(
     from_utc_timestamp to_utc_timestamp convert_timezone""".split()
 )
 _LONGEST = 4000
-# Reasons for which the same rows give another result on another day.
-_OF_THE_DAY = ("is another moment tomorrow", "may be taken for a time of today", "may be another moment later")
+# Written as `user`, it looks like a column, and in the optimized plan it is a text like any other.
+_WHO_ASKS = "current_user()"
+# Reasons for which the same rows give another result on another day, or to somebody else.
+_OF_THE_DAY = (
+    "is whoever asks",
+    "is another moment tomorrow",
+    "may be taken for a time of today",
+    "may be another moment later",
+)
 
 
 def of_today(explained: str, columns: Iterable[tuple[str, str]]) -> str | None:
     """A reason, with the cast; `columns`: of all sources, with their types."""
     analyzed, optimized = (section(explained, stage) or "" for stage in ("Analyzed", "Optimized"))
+    if _WHO_ASKS in analyzed:
+        return f"{_WHO_ASKS}, which may be written `user`, is whoever asks"
     if (constant := _constant(analyzed)) is not None:
         return f"a text that is read as a moment may be another moment later ({constant[:60]})"
     return _of_rows(optimized, columns)

@@ -33,7 +33,7 @@ from dbt_trickle.tree.algebra import (
     UnionAll,
     Window,
 )
-from dbt_trickle.tree.functions import ORDERED
+from dbt_trickle.tree.functions import ORDERED, POSITIONS
 from dbt_trickle.tree.values import Call, Expr, Over
 
 
@@ -58,10 +58,19 @@ _LISTS = ("collect_list()", "collect_set()", "array_agg()")
 _IN_ANY_ORDER = re.compile(
     r"(?:sort_array|array_sort|size|array_size|cardinality|array_max|array_min)\(`[^`]+`\)", re.IGNORECASE
 )
+_BY_WORDS = re.compile(rf"\b(?:({'|'.join(sorted(ORDERED | POSITIONS))})\s*\(|LIMIT\s)", re.IGNORECASE)
 
 
 def leeway(root: Project) -> Leeway:
     return _of(root)
+
+
+def leeway_of_text(text: str) -> Leeway:
+    """Of a query that is not understood: by the words of its text, so that any of its rows may be meant."""
+    found = _BY_WORDS.search(text)
+    if found is None:
+        return NO_LEEWAY
+    return Leeway(rows=f"{found.group(1).lower()}()" if found.group(1) else _LIMIT)
 
 
 @singledispatch

@@ -70,6 +70,9 @@ class Case:
     def recover(self) -> None:
         """What the user does after the crash, before the next run."""
 
+    def ended(self) -> None:
+        """What else must hold of it in the end."""
+
     def captured(self, told: bool) -> tuple[str, str] | None:
         """How its source is captured then, and why, where that is the matter. `told`: the dead run had said its own."""
 

@@ -84,6 +84,10 @@ def all_right(dead: list[Dead]) -> None:
     for one, outcome in zip(dead, world.run(*(one.case.request for one in dead)), strict=True):
         if outcome.refresh.action != "NO_DATA":
             wrong.append(f"{one.where}: then {outcome.refresh.action} ({outcome.refresh.reason})")
+        try:
+            one.case.ended()
+        except AssertionError as problem:
+            wrong.append(f"{one.where}: {problem!s:.1500}")
     assert not wrong, f"{len(wrong)} of {len(dead)}:\n" + "\n".join(wrong)
 
 

@@ -41,6 +41,7 @@ from crash_cases import (
 )
 from crash_checks import Dead, all_right, readers_are_served, serves
 from crash_commands import Compact, Drop, DropAgain, DropAll, Leave, LeaveForIncremental, Repair
+from crash_readers import FirstReader, FirstReaderOfStaged, LastReader, LastReaderOfStaged
 from crash_ways import LATE_WAYS, WAYS, Appended, KeyedMerged
 from engine_world import World
 from fault_child import dies
@@ -67,6 +68,7 @@ ALWAYS: Sequence[tuple[Kinds, str]] = [
     ((MaintainedAlter, Sweep, Switch), "view"),
     ((ChangeOver, BeginToChangeOver, FailToChangeOver), "view"),
     ((Drop, DropAll, DropAgain, Leave), "view"),
+    ((FirstReader, LastReader, FirstReaderOfStaged, LastReaderOfStaged), "view"),
     ((Repair,), "view"),
     ((Compact,), "view"),
     ((Create, Placeholder, SwitchOn), "table"),
@@ -74,6 +76,7 @@ ALWAYS: Sequence[tuple[Kinds, str]] = [
     ((OverwriteAndDescribe,), "table"),
     ((Alter, Switch), "table"),
     ((Drop, DropAgain, LeaveForIncremental), "table"),
+    ((FirstReader, LastReader), "table"),
     ((Repair,), "table"),
 ]
 # Parts of these, in other company, or the same with the other `expose`: `make soak`.

@@ -22,7 +22,7 @@ from dbt_trickle.formats.base import Marker, SourceVersion
 from dbt_trickle.names import Relation
 from dbt_trickle.plan.decide import Decision, Facts, Work, decide
 from dbt_trickle.plan.points import point
-from dbt_trickle.run import recover, together
+from dbt_trickle.run import guard, recover, together
 from dbt_trickle.run.pins import Pinned, PinnedQuery, Wanted
 from dbt_trickle.run.sources import Sources
 
@@ -132,6 +132,11 @@ class Lake:
     def invocation(self) -> Invocation:
         return Invocation(self, dict(self.catalog))
 
+    def newest_of(self, state: StreamTable) -> guard.Listed:
+        """The file of the newest commit of its storage."""
+        commits = self.tables[state.storage_relation].commits
+        return {len(commits) - 1: delta.instant(commits[-1].at)}
+
     def execute(self, sql: str) -> None:
         raise AssertionError(f"looking must not change anything: {sql}")
 
@@ -194,7 +199,12 @@ class Invocation:
     reasons: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.sources = Sources(self._at, lambda: delta.instant(self.lake.moment))
+        listed = {state.pgt_id: self.lake.newest_of(state) for state in self.states.values()}
+        self.sources = Sources(
+            self._at,
+            lambda: delta.instant(self.lake.moment),
+            lambda state: guard.stands(state, listed.get(state.pgt_id, {}), ours=state.pgt_id in self.done),
+        )
 
     def _at(self, relation: Relation) -> StreamTable | None:
         return next((state for state in self.states.values() if state.public == relation), None)

@@ -106,7 +106,7 @@ def test_nothing_is_asked_where_the_newest_agree() -> None:
         shop.written("t", content)
         shop.asked.clear()
         run(shop, shop.queries)
-        assert len(shop.asked) == 4, "the history of each source, and which table it is"
+        assert len(shop.asked) == 2, "the history of the table, and which one it is"
 
 
 def test_a_branch_that_was_checked_is_right_for_what_it_was_checked_at() -> None:
@@ -155,8 +155,8 @@ def test_a_check_says_nothing_of_older_content() -> None:
     run(shop, shop.queries)
     shop.written("t", 1)
     run(shop, ["b"])
-    late = shop.invocation()
     shop.invocation().refresh("a")  # it dies before it closes
+    late = shop.invocation()
     late.refresh("c")
     assert (late.actions["c"], shop.content("c")) == ("DIFFERENTIAL", ((1,), (1,)))
 

@@ -70,6 +70,7 @@ def test_no_moment_is_made_of_a_text(cast: str, is_of_today: bool) -> None:
         ("datediff(d#1, cast(today as date))", True),
         ("to_date(today, None, Some(UTC), false)", True),
         ("to_timestamp(10:30, None, TimestampType, Some(UTC), false)", True),
+        ("current_user()", True),
         ("cast(2024-01-31 as date)", False),
         ("cast(2024-01-31 10:30:00 as timestamp)", False),
         ("cast(todays as date)", False),

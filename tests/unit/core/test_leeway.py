@@ -7,7 +7,7 @@ from tree_cases import FUNCTIONS, cases
 from tree_cases import SOURCES as CASES
 
 from dbt_trickle.tree.build import Schema, build
-from dbt_trickle.tree.leeway import Leeway, leeway
+from dbt_trickle.tree.leeway import Leeway, leeway, leeway_of_text
 
 SOURCES = {
     "o": Schema("shop.o", (("k", "int"), ("cid", "int"), ("amount", "int"), ("x", "double"))),
@@ -71,3 +71,17 @@ def test_rows(text: str, why: str) -> None:
 @pytest.mark.parametrize("text", [case["sql"] for case in cases() if "tree" in case])
 def test_every_operator_is_known(text: str) -> None:
     leeway(build(text, CASES, FUNCTIONS).tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("select FIRST (a) from t", "first()"),
+        ("select k, row_number() over (order by a) as n from t for update", "row_number()"),
+        ("select k from t order by a limit\n3", "LIMIT, where ORDER BY leaves rows equal"),
+        ("select k, first_a, nolimit from t", ""),
+        ("select sum(a) as total from t tablesample (3 rows)", ""),
+    ],
+)
+def test_one_that_is_not_understood_is_known_by_its_words(text: str, why: str) -> None:
+    assert leeway_of_text(text) == Leeway(rows=why)

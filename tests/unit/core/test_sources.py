@@ -13,12 +13,15 @@ from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation, placeholder
+from dbt_trickle.plan.points import states
+from dbt_trickle.run import guard
 from dbt_trickle.run.pins import PinnedQuery, Wanted, dependencies
 from dbt_trickle.run.sources import Sources
 
 MEANING = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "UTC"}
 THEN = datetime(2026, 1, 2, 3, 4, 5)
 NOW = "2026-01-03T00:00:00.000+00:00"
+LATER = "2026-01-03T01:00:00.000+00:00"
 
 
 def commit(version: int, operation: str = "WRITE") -> dict[str, Any]:
@@ -294,6 +297,28 @@ def test_a_stream_table_is_read_as_it_was_found_for_the_whole_run() -> None:
     assert version() == 8
     sources.forget(Relation.of("shop", "totals"))
     assert version() == 9
+
+
+def test_of_a_stream_table_that_nobody_has_written_to_the_history_is_not_asked() -> None:
+    upstream = StreamTable(
+        5, "shop", "totals", "model.shop.totals", storage_relation="changes.st_5_g1", is_populated=True,
+        storage_version=7, storage_at=NOW, seen_version=8, seen_at=LATER, columns=(Column("n", "bigint", "n"),),
+        frontier={"shop.orders": SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 3, NOW)},
+    )  # fmt: skip
+
+    def pinned(**listed: str) -> PinnedQuery:
+        found = {int(version.strip("v")): at for version, at in listed.items()}
+        warehouse = Warehouse({"DESCRIBE HISTORY `changes`.`st_5_g1` LIMIT 10": [commit(9), commit(8)]})
+        sources = Sources(lambda _: upstream, lambda: NOW, lambda state: guard.stands(state, found, ours=False))
+        return sources.pin_query(warehouse, "select * from shop.totals", Wanted(MEANING, {}))
+
+    stands = pinned(v8=LATER)
+    version = stands.frontier["pgt_5"]
+    assert (version.version, version.committed_at, version.read_version, version.read_at) == (7, NOW, 8, LATER)
+    known, *_ = states(stands.branches["pgt_5"], lambda _: None, None)
+    assert known.point == {**upstream.frontier, "pgt_5": version}
+    for otherwise in ({}, {"v8": LATER, "v9": LATER}, {"v8": NOW}):
+        assert pinned(**otherwise).frontier["pgt_5"].version == 9
 
 
 def test_a_stream_table_whose_storage_somebody_has_dropped_is_named() -> None:

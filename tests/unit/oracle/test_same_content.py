@@ -55,9 +55,11 @@ def test_the_order_of_a_join(lake: Lake, case: Case) -> None:
 def _turned(text: str) -> str:
     """The same with the two sides of each join of two changed over. Its columns are named, so they stay in order."""
     query = parse_one(text, dialect="spark")
+    if len(list(query.find_all(exp.With))) > 1:
+        return text  # sqlglot writes a WITH within another one beside it, whatever their names
     for select in query.find_all(exp.Select):
         joins = select.args.get("joins") or []
-        if len(joins) == 1 and joins[0].kind not in ("SEMI", "ANTI"):
+        if len(joins) == 1 and joins[0].kind not in ("SEMI", "ANTI") and not isinstance(joins[0].this, exp.Lateral):
             joins[0].set("side", {"LEFT": "RIGHT", "RIGHT": "LEFT"}.get(joins[0].side, joins[0].side))
             left, right = select.args["from_"].this, joins[0].this
             kept = left.copy()
