@@ -6,8 +6,11 @@ the client has gone: nobody reads it, and a later refresh takes it out (run/chan
 
 from __future__ import annotations
 
+import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dbt_trickle.apply import staged
 from dbt_trickle.apply.base import Applied
@@ -17,7 +20,9 @@ from dbt_trickle.formats.base import Staged
 from dbt_trickle.names import Relation, setting
 from dbt_trickle.run.session import Session
 
-_LOOK = 20  # commits of others that may have come meanwhile
+# Commits of others that may have come meanwhile; and of runs that died, or found nothing to bring in, before.
+_LOOK, _MOST = 20, 20_000
+_SAID = re.compile(r"trickle staged \w+ over (\d+)")
 
 
 @dataclass(frozen=True)
@@ -39,29 +44,46 @@ def stage(session: Session, applied: Applied, table: Relation | None, base: int)
         return Ready(applied)
     token = uuid.uuid4().hex
     statement = applied.stage.replace(staged.ATTEMPT, token)
-    session.execute(setting(delta.METADATA, _said(token)))
+    session.execute(setting(delta.METADATA, _said(token, base)))
     try:
         session.execute(statement)
     finally:
         session.execute(f"RESET {delta.METADATA}")
-    version, rows = _written(session, table, token)
+    written = _written(session, table, token, base)
+    if written is None:
+        return Ready(applied, Staged(str(table), token, 0, base), (statement,))
+    version, rows = written
     done = Staged(str(table), token, rows, base)
     return Ready(staged.read_there(applied, table, version, token), done, (statement,))
 
 
-def _written(session: Session, table: Relation, token: str) -> tuple[int, int]:
+def _written(session: Session, table: Relation, token: str, base: int) -> tuple[int, int] | None:
     """The version that has the rows, and how many they are. Another run may have taken them out since, for a dead
-    one's: this version has them.
+    one's: this version has them. None: there was nothing to write, of which Delta makes no commit.
     """
-    for row in session.query(delta.history(table, _LOOK)):
-        if row.get("userMetadata") == _said(token):
-            version, count = int(row["version"]), delta.commit_of(row).metrics.get("numOutputRows")
-            return version, _counted(session, table, version, token) if count is None else int(count)
+    look = _LOOK
+    while look <= _MOST:
+        rows = session.query(delta.history(table, look))
+        for row in rows:
+            if row.get("userMetadata") == _said(token, base):
+                version, count = int(row["version"]), delta.commit_of(row).metrics.get("numOutputRows")
+                return version, _counted(session, table, version, token) if count is None else int(count)
+            if _is_older(row, base):
+                return None
+        if len(rows) < look:
+            return None
+        look *= 10
     raise WarehouseError(
         "TRK-303",
-        f"what was staged in {table} is not among its last {_LOOK} commits",
+        f"what was staged in {table} is not among its last {_MOST} commits",
         remedy="Nothing is lost: nothing of it counts yet. Run again.",
     )
+
+
+def _is_older(row: Mapping[str, Any], base: int) -> bool:
+    """Whether that was staged for an older version of the storage, and hence before."""
+    found = _SAID.fullmatch(row.get("userMetadata") or "")
+    return found is not None and int(found.group(1)) < base
 
 
 def _counted(session: Session, table: Relation, version: int, token: str) -> int:
@@ -70,5 +92,5 @@ def _counted(session: Session, table: Relation, version: int, token: str) -> int
     return int(found[0]["staged"])
 
 
-def _said(token: str) -> str:
-    return f"trickle staged {token}"
+def _said(token: str, base: int) -> str:
+    return f"trickle staged {token} over {base}"

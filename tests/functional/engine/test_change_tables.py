@@ -151,7 +151,7 @@ class Chain:
 class TestChangeTables:
     @pytest.mark.parametrize("expose", ["view", "table"])
     def test_from_the_first_reader_to_the_last(self, world: World, expose: str) -> None:
-        chain = Chain(world, f"life_{expose}", expose=expose)
+        chain = Chain(world, f"life_{expose}", expose=expose, refresh_mode="differential")
         assert chain.staged() == Counter()
         chain.change(9)
         up, below = world.run(chain.up, chain.below)
@@ -352,7 +352,7 @@ class TestChangeTables:
 
     def test_from_the_feed_to_a_table_and_back(self, world: World) -> None:
         """Nothing is loaded anew, and what was not read yet is read all the same."""
-        chain = Chain(world, "switched", change_buffer="feed")
+        chain = Chain(world, "switched", change_buffer="feed", refresh_mode="differential")
         by_table = replace(chain.up, config=replace(chain.up.config, change_buffer="table"))
         seen = []
         for step, asked in enumerate((chain.up, by_table, by_table, chain.up, chain.up)):

@@ -25,6 +25,7 @@ class Warehouse:
         self.rows, self.later, self.said, self.fails = rows, later, "", ""
         self.commits: list[dict[str, Any]] = []
         self.sent: list[str] = []
+        self.asked = 0
 
     def execute(self, sql: str) -> None:
         self.sent.append(sql)
@@ -35,9 +36,10 @@ class Warehouse:
         elif self.fails:
             raise WarehouseError("TRK-301", self.fails)
         else:
-            self.commit(self.said, self.rows)
+            if self.rows:
+                self.commit(self.said, self.rows)
             for _ in range(self.later):
-                self.commit("trickle staged another", 1)
+                self.commit("trickle staged another over 4", 1)
 
     def commit(self, said: str, rows: int) -> None:
         metrics = {"numOutputRows": str(rows)}
@@ -46,12 +48,13 @@ class Warehouse:
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
         assert sql.startswith("DESCRIBE HISTORY `changes`.`st_5_g1_changes` LIMIT ")
+        self.asked += 1
         return self.commits[::-1][: int(sql.split(" LIMIT ")[1])]
 
 
 def test_what_follows_reads_its_own_at_the_version_that_has_it() -> None:
     warehouse = Warehouse(later=3)
-    warehouse.commit("trickle staged dead", 9)
+    warehouse.commit("trickle staged dead over 4", 9)
     ready = stage(warehouse, APPLIED, TABLE, 4)
     assert ready.staged is not None
     assert (ready.staged.table, ready.staged.rows, ready.staged.base) == (str(TABLE), 3, 4)
@@ -84,8 +87,23 @@ def test_each_attempt_has_a_name_of_its_own() -> None:
     assert one.token != other.token
 
 
-def test_nothing_to_stage() -> None:
-    assert stage(Warehouse(rows=0), APPLIED, TABLE, 4).is_empty
+@pytest.mark.parametrize(("before", "asked"), [(0, 1), (18, 1), (30, 2), (300, 3)])
+def test_nothing_to_stage(before: int, asked: int) -> None:
+    """Of which there is no commit; but of others that died, or of the batch before."""
+    for older in (False, True):
+        warehouse = Warehouse(rows=0)
+        warehouse.commit("", 0)
+        for _ in range(before):
+            warehouse.commit("trickle staged dead over 4", 1)
+        if older:
+            warehouse.commit("trickle staged the_last over 3", 1)
+        ready = stage(warehouse, APPLIED, TABLE, 4)
+        assert ready.is_empty
+        assert ready.applied == APPLIED
+        assert warehouse.asked == (1 if older else asked)
+
+
+def test_what_is_not_staged() -> None:
     feed = Applied("MERGE", "rows merged")
     for applied, table in ((APPLIED, None), (feed, TABLE)):
         ready = stage(Warehouse(), applied, table, 4)
@@ -102,5 +120,5 @@ def test_what_fails_leaves_no_settings() -> None:
 
 def test_what_cannot_be_found_again_is_not_gone_on_from() -> None:
     with pytest.raises(WarehouseError) as raised:
-        stage(Warehouse(later=100), APPLIED, TABLE, 4)
+        stage(Warehouse(later=20_000), APPLIED, TABLE, 4)
     assert raised.value.code == "TRK-303", "the next attempt stages it anew"
