@@ -16,11 +16,12 @@ ALWAYS = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 _WHERE_SET = frozenset(
     f"spark.sql.{name}"
     for name in """ansi.doubleQuotedIdentifiers ansi.enforceReservedKeywords ansi.relationPrecedence
-    bround.decimalOverflow caseSensitive charAsVarchar collation.allowInMapKeys decimalOperations.allowPrecisionLoss
-    groupByAliases groupByOrdinal jsonGenerator.ignoreNullFields jsonGenerator.writeNullIfWithDefaultValue
-    jsonGenerator.writeNullIfWithDefaultValue mapKeyDedupPolicy orderByOrdinal parser.escapedStringLiterals
-    parser.quotedRegexColumnNames readSideCharPadding preserveCharVarcharTypeInfo session.collation.default
-    storeAssignmentPolicy timeType.enabled timestampType variable.substitute""".split()
+    binaryOutputStyle bround.decimalOverflow caseSensitive charAsVarchar collation.allowInMapKeys
+    decimalOperations.allowPrecisionLoss function.concatBinaryAsString function.eltOutputAsString groupByAliases
+    groupByOrdinal icu.caseMappings.enabled jsonGenerator.ignoreNullFields
+    jsonGenerator.writeNullIfWithDefaultValue mapKeyDedupPolicy orderByOrdinal parquet.binaryAsString
+    parser.escapedStringLiterals parser.quotedRegexColumnNames preserveCharVarcharTypeInfo readSideCharPadding
+    session.collation.default storeAssignmentPolicy timestampType timeType.enabled variable.substitute""".split()
 )
 _LEGACY = "spark.sql.legacy."
 

@@ -22,7 +22,7 @@ from dbt_trickle.run.frozen import Frozen
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.in_turn(3)]
 
 TOTALS = "SELECT region, sum(amount) AS total FROM {t} GROUP BY region"
 STAGED = "by staged (its refreshes stage what they change)"
