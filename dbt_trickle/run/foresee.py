@@ -10,17 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from dbt_trickle import sql
 from dbt_trickle.catalog.state import Refresh, StreamTable
-from dbt_trickle.errors import TrickleError
+from dbt_trickle.errors import TrickleError, WarehouseError
 from dbt_trickle.formats.base import SourceVersion
+from dbt_trickle.names import quote
 from dbt_trickle.plan.agree import Apart, agree
 from dbt_trickle.plan.decide import Decision, predicted
 from dbt_trickle.plan.due import Scheduled
 from dbt_trickle.plan.points import Branch, Point, State, states
+from dbt_trickle.run.columns import described
 from dbt_trickle.run.consider import Considered, consider, passed_over
 from dbt_trickle.run.invocation import Invocation
 from dbt_trickle.run.outcomes import SWITCHED_OFF
-from dbt_trickle.run.pins import PinnedQuery
+from dbt_trickle.run.pins import PinnedQuery, qualified
 from dbt_trickle.run.request import Request
 from dbt_trickle.run.session import Session
 
@@ -77,6 +80,20 @@ class _Future:
 
     run: Invocation
     points: dict[str, Point] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)  # of those that will have other columns, by name
+
+    def text(self, request: Request) -> str | None:
+        """The query over what it reads as that will be; none: its names will be as they are."""
+        found = sql.analyse(request.query)
+        if isinstance(found, sql.Unparsed):
+            return None
+        edits = []
+        for ref in found.tables:
+            relation = qualified(ref.parts, None)
+            if relation is not None and (text := self.texts.get(relation.key)) is not None:
+                alias = "" if ref.aliased else f" AS {quote(ref.parts[-1])}"
+                edits.append(sql.Edit(ref.start, ref.end, f"(\n{text}\n){alias}"))
+        return sql.splice(sql.without_terminator(request.query), edits) if edits else None
 
     def agrees(self, pinned: PinnedQuery) -> bool:
         """Whether the newest of all that is read will be of one moment."""
@@ -114,7 +131,7 @@ def _of(request: Request, upstream: Sequence[Foreseen], session: Session, future
         return Foreseen(request.name, FAILS, told, {}, None, _names(failing))
     moving = [each for each in upstream if each.action not in _STAYS]
     row = Refresh("", request.pgt_id, run.invocation_id, run.clock(), action="", status="RUNNING")
-    before = run.state(request.pgt_id)
+    before, text = run.state(request.pgt_id), future.text(request)
     try:
         passed = passed_over(request, session, run, row)
         if passed is not None:
@@ -122,6 +139,9 @@ def _of(request: Request, upstream: Sequence[Foreseen], session: Session, future
         if moving and before is None:
             # What it reads may not be there yet.
             return Foreseen(request.name, "FULL", "first load", {}, None, _names(moving))
+        if unfit := _unfit(session, text):
+            told = f"{', '.join(_names(moving))} is altered before it, and by then its query fails: {unfit}"
+            return Foreseen(request.name, FAILS, told, {}, None, _names(moving))
         found = consider(request, session, run, row, prepare=False)
     except TrickleError as problem:
         anew = [each for each in moving if each.action in _ANEW]
@@ -134,7 +154,20 @@ def _of(request: Request, upstream: Sequence[Foreseen], session: Session, future
         moving = []  # what is not refreshed with them holds it back
     decision = _decided(found, moving)
     future.note(found, decision.action)
+    if text is not None or decision.action == "ALTER":
+        future.texts[request.public.key] = text or sql.without_terminator(request.query)
     return _told(request, before, decision, moving)
+
+
+def _unfit(session: Session, text: str | None) -> str:
+    """What Spark says of it; nothing, where it fits."""
+    if text is None:
+        return ""
+    try:
+        described(session, text)
+    except WarehouseError as problem:
+        return problem.what.split("\n")[0]
+    return ""
 
 
 def _decided(found: Considered, moving: Sequence[Foreseen]) -> Decision:

@@ -92,6 +92,19 @@ class TestPlan:
         assert "totals fails before it" in planned["of_totals"]["reason"]
         assert "TRK-202" in planned["totals"]["reason"]
 
+    def test_what_would_fail_over_what_is_altered_before_it_is_told(self, shop: Shop) -> None:
+        """It reads a column that is going; and one that reads another column goes on."""
+        for text, action in (
+            (TOTALS.replace("count(*) as n", "count(*) as m"), "ERROR"),
+            (f"{TOTALS} having n > 0", "DIFFERENTIAL"),
+        ):
+            shop.write("totals.sql", model(text, max_change_ratio=1))
+            planned = self.plan(shop, "--select", "totals+")
+            assert self.actions(planned) == {"totals": "ALTER", "of_totals": action}, planned
+            told = "totals is altered before it, and by then its query fails" in planned["of_totals"]["reason"]
+            assert told == (action == "ERROR"), planned["of_totals"]
+        shop.write("totals.sql", model(TOTALS, max_change_ratio=1))
+
     def plan(self, shop: Shop, *flags: str) -> dict[str, Any]:
         before = self.commits(shop)
         found = shop.trickle_json("plan", *flags)
