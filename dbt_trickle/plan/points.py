@@ -80,7 +80,7 @@ class Branch:
     @property
     def _in_the_catalog(self) -> SourceVersion:
         found = self._version(self.table.storage_version, self.table.storage_at, None)
-        return replace(found, seen_version=self.table.seen_version, seen_at=self.table.seen_at)
+        return replace(found, seen_version=found.version, seen_at=found.committed_at)
 
     def versions(self) -> Iterator[tuple[Commit | None, SourceVersion]]:
         """Its own. What somebody else wrote is the content of no query, and its next refresh takes it back."""

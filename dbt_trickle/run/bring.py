@@ -9,7 +9,7 @@ from dbt_trickle.apply.base import Applied
 from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.formats.base import Commit
 from dbt_trickle.plan.decide import Decision
-from dbt_trickle.run import guard, planned, recover
+from dbt_trickle.run import guard, holding, planned, recover
 from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.commit import run_steps
 from dbt_trickle.run.differential import Differential
@@ -30,6 +30,7 @@ class Brought:
 
 @dataclass(frozen=True)
 class _Sent:
+    here: Situation
     decision: Decision
     refresh: planned.Refresh
     commit: Commit
@@ -55,7 +56,7 @@ def changes(
     if sent is None:
         return None
     took = sum(here.phases.spent.values())
-    return _brought(here, sent, replace(_state(here, sent), last_diff_ms=took), understood)
+    return _brought(sent, replace(_state(sent), last_diff_ms=took), understood)
 
 
 def difference(
@@ -74,7 +75,7 @@ def difference(
     if sent is None:
         return Brought(None)
     took = sum(here.phases.spent.values())
-    return Brought(_brought(here, sent, replace(_state(here, sent), last_full_ms=took), understood))
+    return Brought(_brought(sent, replace(_state(sent), last_full_ms=took), understood))
 
 
 def _staged(here: Situation, applied: Applied) -> Ready:
@@ -96,21 +97,22 @@ def _send(
     """The one statement; none where it is not needed, or has found nothing to do."""
     if way.is_empty:
         return None
+    here = holding.begun(here, decision)
     found = planned.changes(here, decision, columns, understood, way.applied, way.moved, way.touched, ready.staged)
     here.phases.lap("plan")
     done, commit = run_steps(here, found.plan)
     here.phases.lap("execute")
-    return _Sent(decision, found, commit, (*ready.sent, *way.sent, *done)) if commit is not None else None
+    return _Sent(here, decision, found, commit, (*ready.sent, *way.sent, *done)) if commit is not None else None
 
 
-def _state(here: Situation, sent: _Sent) -> StreamTable:
+def _state(sent: _Sent) -> StreamTable:
     base = sent.refresh.base
     state = recover.apply_marker(base, base.storage, sent.commit, sent.refresh.marker)
-    return replace(state, updated_at=here.run.clock())
+    return replace(state, updated_at=sent.here.run.clock())
 
 
-def _brought(here: Situation, sent: _Sent, state: StreamTable, understood: Understood) -> Outcome:
-    base, marker, decision = sent.refresh.base, sent.refresh.marker, sent.decision
+def _brought(sent: _Sent, state: StreamTable, understood: Understood) -> Outcome:
+    here, base, marker, decision = sent.here, sent.refresh.base, sent.refresh.marker, sent.decision
     state = guard.doubted(here.session, base, measured(here, decision, state))
     state, described = update_docs(here, replace(state, docs=base.docs))
     moved = recover.moved_rows(sent.commit, marker)

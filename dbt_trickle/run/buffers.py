@@ -73,8 +73,10 @@ class Buffers:
         try:
             change_table.empty(self.session, Relation.parse(state.buffer.table), state, consumers)
         except WarehouseError as problem:
+            if is_lost(problem):
+                raise
             if is_missing(problem):  # dropped by hand
-                return self.kept(replace(state, buffer=None), True)
+                return self.kept(replace(state, buffer=None), True, before_commit=True)
             if not is_conflict(problem):  # else another run is at it
                 return self._left(state, problem)
         return state

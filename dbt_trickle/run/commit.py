@@ -20,6 +20,7 @@ def run_steps(here: Situation, plan: tuple[steps.Step, ...]) -> tuple[tuple[str,
             case steps.Statement(sql, publishes, is_hold):
                 if is_hold:
                     holds = sql
+                    _require_unmoved(here)
                     _require_ours(here)
                     _hold(here, sql)
                     continue

@@ -71,7 +71,8 @@ def _there(session: Session, folder: str, paths: Sequence[str]) -> list[tuple[st
 
 def stands(state: StreamTable, listed: Listed, *, ours: bool) -> bool:
     """Whether it is as its state says, and its history would tell no more. `ours`: this run has brought it there."""
-    known = state.hidden_write is None and bool(state.storage_at)
+    # Of what came behind its last commit only the time of its file is known, and a frontier has the history's.
+    known = state.hidden_write is None and bool(state.storage_at) and state.seen_version <= state.storage_version
     return known and (ours or listed == {state.seen_version: state.seen_at})
 
 

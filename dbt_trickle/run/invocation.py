@@ -82,6 +82,8 @@ class Invocation(Known):
         before = self.state(number)
         current = self._rolled_forward(session, number, public)
         self.sources.forget(public)
+        if current is not None and current != before:
+            self._ask_again(current)
         found = recover.last_marked(session, current.storage, number) if current and current.is_populated else None
         if found is not None and found[1].run != self.invocation_id:
             late = past.after_all(session, self.settings.catalog_schema, *found, before)
@@ -119,7 +121,9 @@ class Invocation(Known):
                 if outcome.dependencies is not None:
                     entries.append(store.dependencies(number, outcome.dependencies))
             others = (self._states[number] for number in sorted(self._released - self._outcomes.keys()))
-            entries += [store.stream_table(epochs.placed(state, diamonds)) for state in others]
+            entries += [
+                store.stream_table(epochs.placed(state, diamonds)) for state in others if self._still(session, state)
+            ]
             entries += [store.diamond(name, group) for name, group in self._moved(diamonds)]
             entries += [*map(store.event, [*self._noted, *self._told_stale(session)]), *self._late]
             if self._opened:
@@ -214,6 +218,12 @@ class Invocation(Known):
             for statement in tables.upgrade_statements(self.settings.catalog_schema):
                 session.execute(statement)
         session.execute(store.append(self.settings.catalog_schema, self.invocation_id, [store.schema_version()]))
+
+    def _still(self, session: Session, state: StreamTable) -> bool:
+        """Of one that this run has not refreshed: another one may have, or have dropped it, since this one began."""
+        storage = recover.serving_storage(session, state.public, state.pgt_id)
+        found = recover.last_marked(session, storage, state.pgt_id) if storage == state.storage else None
+        return found is not None and found[1].batch == state.batch
 
     def _as_shown(self, session: Session, outcome: Outcome, state: StreamTable) -> StreamTable:
         """Of two runs that both lead readers on, the last one counts: which of them that is, the name tells."""

@@ -45,6 +45,7 @@ class Known:
     _not_due: Mapping[int, str] = field(default_factory=dict, init=False)
     _dropped: list[int] = field(default_factory=list, init=False)
     _released: set[int] = field(default_factory=set, init=False)
+    _overtaken: set[str] = field(default_factory=set, init=False)
     _were_read: frozenset[int] = field(default=frozenset(), init=False)
     _states: dict[int, StreamTable] = field(default_factory=dict, init=False)
 
@@ -187,8 +188,18 @@ class Known:
 
     # --- inside --------------------------------------------------------------------------------
 
+    def _ask_again(self, state: StreamTable) -> None:
+        """Another run has computed it, from what may be newer than what this one has found."""
+        read = [version for version in state.frontier.values() if version.kind == "STREAM_TABLE"]
+        with self._guard:
+            self._overtaken |= {version.key for version in read}
+        for version in read:
+            self.sources.forget(Relation.parse(version.relation))
+
     def _stands(self, state: StreamTable) -> bool:
         with self._guard:
+            if state.key in self._overtaken:
+                return False
             own = self._outcomes.get(state.pgt_id)
             ours = own is not None and own.state is not None and own.refresh.status == "COMPLETED"
             return guard.stands(state, self.listed(state.pgt_id), ours=ours)

@@ -11,7 +11,7 @@ from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import TrickleBug, TrickleError, WarehouseError, raised_in_sql
 from dbt_trickle.plan import cost
 from dbt_trickle.plan.decide import Decision, Work, instead
-from dbt_trickle.run import attempts, bring, held_back, outcomes, planned, work
+from dbt_trickle.run import attempts, bring, holding, outcomes, planned, work
 from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.consider import consider, passed_over
 from dbt_trickle.run.invocation import Invocation
@@ -76,7 +76,6 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
         return work.stand_in(here, decision, found.columns)
     if found.understood is None:
         raise TrickleBug(f"{decision.work} was decided without understanding the query")
-    here = _held(here, decision)
     if found.statement is None:
         return _all_rows(here, decision, found.columns, found.understood)
     choice = decision.choice
@@ -95,17 +94,6 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
     return outcome or _no_row_changed(here, replace(decision, action="NO_DATA"))
 
 
-def _held(here: Situation, decision: Decision) -> Situation:
-    """From here on its readers may have been told to stay with what they see, whatever becomes of the refresh."""
-    before = here.before
-    if before is None or before.held_back is None:
-        return here
-    if decision.work is not Work.LOAD:  # that commits to another storage: of this one they see the newest version
-        before = held_back.freshened(here.session, before, here.now)
-    here.run.doubt(before)
-    return replace(here, before=before)
-
-
 def _all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood) -> Outcome:
     """Who reads the stream table goes on from what differs, where that is not most of it."""
     difference = planned.difference(here, columns, understood) if decision.work is Work.OVERWRITE else None
@@ -120,7 +108,7 @@ def _all_rows(here: Situation, decision: Decision, columns: tuple[Column, ...], 
 
 def _no_row_changed(here: Situation, decision: Decision) -> Outcome:
     reason = f"{decision.reason}; none of its rows changed"
-    return outcomes.nothing_done(here, replace(decision, reason=reason, work=Work.NOTHING))
+    return outcomes.nothing_done(holding.not_begun(here), replace(decision, reason=reason, work=Work.NOTHING))
 
 
 def only_anew(problem: WarehouseError) -> str:

@@ -6,23 +6,18 @@ the client has gone: nobody reads it, and a later refresh takes it out (run/chan
 
 from __future__ import annotations
 
-import re
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dbt_trickle.apply import staged
 from dbt_trickle.apply.base import Applied
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
-from dbt_trickle.formats.base import Staged
+from dbt_trickle.formats.base import Commit, Staged
 from dbt_trickle.names import Relation, setting
 from dbt_trickle.run.session import Session
 
-# Commits of others that may have come meanwhile; and of runs that died, or found nothing to bring in, before.
-_LOOK, _MOST = 20, 20_000
-_SAID = re.compile(r"trickle staged \w+ over (\d+)")
+_LOOK = 100  # commits of others that may come meanwhile
 
 
 @dataclass(frozen=True)
@@ -44,12 +39,13 @@ def stage(session: Session, applied: Applied, table: Relation | None, base: int)
         return Ready(applied)
     token = uuid.uuid4().hex
     statement = applied.stage.replace(staged.ATTEMPT, token)
-    session.execute(setting(delta.METADATA, _said(token, base)))
+    newest = _newest(session, table)
+    session.execute(setting(delta.METADATA, _said(token)))
     try:
         session.execute(statement)
     finally:
         session.execute(f"RESET {delta.METADATA}")
-    written = _written(session, table, token, base)
+    written = _written(session, table, token, newest)
     if written is None:
         return Ready(applied, Staged(str(table), token, 0, base), (statement,))
     version, rows = written
@@ -57,33 +53,27 @@ def stage(session: Session, applied: Applied, table: Relation | None, base: int)
     return Ready(staged.read_there(applied, table, version, token), done, (statement,))
 
 
-def _written(session: Session, table: Relation, token: str, base: int) -> tuple[int, int] | None:
+def _newest(session: Session, table: Relation) -> Commit:
+    return delta.commit_of(session.query(delta.history(table, 1))[0])
+
+
+def _written(session: Session, table: Relation, token: str, before: Commit) -> tuple[int, int] | None:
     """The version that has the rows, and how many they are. Another run may have taken them out since, for a dead
-    one's: this version has them. None: there was nothing to write, of which Delta makes no commit.
+    one's: this version has them. None: there was nothing to write, of which Delta makes no commit. `before`: the newest
+    commit when it was not sent yet, so that all behind it are looked at.
     """
-    look = _LOOK
-    while look <= _MOST:
-        rows = session.query(delta.history(table, look))
-        for row in rows:
-            if row.get("userMetadata") == _said(token, base):
-                version, count = int(row["version"]), delta.commit_of(row).metrics.get("numOutputRows")
-                return version, _counted(session, table, version, token) if count is None else int(count)
-            if _is_older(row, base):
-                return None
-        if len(rows) < look:
-            return None
-        look *= 10
+    commits = [(row, delta.commit_of(row)) for row in session.query(delta.history(table, _LOOK))]
+    for row, commit in commits:
+        if row.get("userMetadata") == _said(token):
+            count = commit.metrics.get("numOutputRows")
+            return commit.version, _counted(session, table, commit.version, token) if count is None else int(count)
+    if any((commit.version, commit.committed_at) == (before.version, before.committed_at) for _, commit in commits):
+        return None
     raise WarehouseError(
         "TRK-303",
-        f"what was staged in {table} is not among its last {_MOST} commits",
+        f"what was staged in {table} is not among its last {_LOOK} commits, nor is the one before",
         remedy="Nothing is lost: nothing of it counts yet. Run again.",
     )
-
-
-def _is_older(row: Mapping[str, Any], base: int) -> bool:
-    """Whether that was staged for an older version of the storage, and hence before."""
-    found = _SAID.fullmatch(row.get("userMetadata") or "")
-    return found is not None and int(found.group(1)) < base
 
 
 def _counted(session: Session, table: Relation, version: int, token: str) -> int:
@@ -92,5 +82,5 @@ def _counted(session: Session, table: Relation, version: int, token: str) -> int
     return int(found[0]["staged"])
 
 
-def _said(token: str, base: int) -> str:
-    return f"trickle staged {token} over {base}"
+def _said(token: str) -> str:
+    return f"trickle staged {token}"

@@ -120,14 +120,16 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         return dataclasses.replace(refused, typed=typed, leeway=known)  # its types need not be asked for again
     shape = Shape((*columns, *keys), tree, found, kept, why, len(keys))
     if obstacle := never_cheaper(shape):
-        return Understood(None, obstacle, schemas, leeway=known)
+        return dataclasses.replace(_not_understood(here, obstacle, schemas, remembered), leeway=known)
     if remembered.get("mark") != shape.mark:
         # What cannot be maintained is not planned again on each run, but by a release that finds out otherwise.
         meant = _digest(guard.candidates(built.tree, {key: key for key in tables}), schemas)
         try:
             top = groups if found.by_groups else partitioned(tree)
             text = without_order(here.pinned.text) if built.ordered else here.pinned.text
-            reason = remembered.get("refused", {}).get(meant) or doubt(session, built.tree, top, at)
+            reason = remembered.get("refused", {}).get(meant, "")
+            if not reason and (doubted := doubt(session, built.tree, top, at)):
+                reason = "; ".join(filter(None, (doubted, of_today(session, here.pinned.text, schemas))))
             if not reason and (differs := plans_differ(session, text, built, at)):
                 reason = masked(f"Spark plans it differently from how it was understood: {differs}")
         except WarehouseError as problem:

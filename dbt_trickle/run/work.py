@@ -9,7 +9,7 @@ from dbt_trickle.catalog.state import INITIALIZING, Column, Experience
 from dbt_trickle.errors import TrickleBug, WarehouseError
 from dbt_trickle.plan import retyped
 from dbt_trickle.plan.decide import Decision, Work
-from dbt_trickle.run import guard, leave, planned, recover, retire
+from dbt_trickle.run import guard, holding, leave, planned, recover, retire
 from dbt_trickle.run.announced import Outcome
 from dbt_trickle.run.commit import run_steps
 from dbt_trickle.run.done import measured, outcome, update_docs
@@ -21,6 +21,7 @@ def apply(
     here: Situation, decision: Decision, columns: tuple[Column, ...], understood: Understood, *, others: bool = False
 ) -> Outcome:
     """All rows anew: into a new generation, or in place of the old ones; `others`: it is known that most differ."""
+    here = holding.begun(here, decision)
     found = planned.all_rows(here, decision, columns, understood, others=others)
     base, storage, marker = found.base, found.target.storage, found.marker
     here.phases.lap("plan")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
+from dbt_trickle import sql
 from dbt_trickle.errors import TrickleBug
 from dbt_trickle.tree.algebra import (
     Aggregate,
@@ -58,7 +59,6 @@ _LISTS = ("collect_list()", "collect_set()", "array_agg()")
 _IN_ANY_ORDER = re.compile(
     r"(?:sort_array|array_sort|size|array_size|cardinality|array_max|array_min)\(`[^`]+`\)", re.IGNORECASE
 )
-_BY_WORDS = re.compile(rf"\b(?:({'|'.join(sorted(ORDERED | POSITIONS))})\s*\(|LIMIT\s)", re.IGNORECASE)
 
 
 def leeway(root: Project) -> Leeway:
@@ -67,10 +67,15 @@ def leeway(root: Project) -> Leeway:
 
 def leeway_of_text(text: str) -> Leeway:
     """Of a query that is not understood: by the words of its text, so that any of its rows may be meant."""
-    found = _BY_WORDS.search(text)
-    if found is None:
-        return NO_LEEWAY
-    return Leeway(rows=f"{found.group(1).lower()}()" if found.group(1) else _LIMIT)
+    words = [word.lower() for word in sql.words(text)]
+    for before, word, after in zip(["", *words], words, words[1:], strict=False):
+        if before == ".":
+            continue  # a function of a schema, or a column
+        if after == "(" and word in ORDERED | POSITIONS:
+            return Leeway(rows=f"{word}()")
+        if word in ("limit", "offset") and (after in ("(", "all") or after[:1].isdigit()):
+            return Leeway(rows=_LIMIT)
+    return NO_LEEWAY
 
 
 @singledispatch

@@ -172,6 +172,19 @@ def test_what_cannot_be_emptied_is_told_unless_another_run_is_at_it() -> None:
     assert len(told) == 1
 
 
+def test_a_lost_connection_is_for_the_whole_refresh_to_try_again() -> None:
+    """The next one has nothing of what a model's hooks have set."""
+
+    class Lost(Warehouse):
+        def execute(self, sql: str) -> None:
+            raise WarehouseError("TRK-306", "the connection was lost")
+
+    told: list[str] = []
+    with pytest.raises(WarehouseError, match="TRK-306"):
+        buffers(Lost(), told=told).emptied(replace(STAGING, buffer=BUFFER), [reader(7)])
+    assert told == []
+
+
 def test_one_that_was_dropped_by_hand_is_made_again() -> None:
     warehouse = Warehouse()
     warehouse.fails = "[TABLE_OR_VIEW_NOT_FOUND]"

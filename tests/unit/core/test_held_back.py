@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,10 +16,11 @@ from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import Column, HeldBack, StreamTable
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.errors import ModelError, WarehouseError
+from dbt_trickle.names import Relation
 from dbt_trickle.plan import atomic, epochs
 from dbt_trickle.plan.decide import Decision, Facts, Work
 from dbt_trickle.plan.public_view import text_of
-from dbt_trickle.run import held_back
+from dbt_trickle.run import held_back, holding
 from dbt_trickle.run.announced import Outcome, Planned
 from dbt_trickle.run.invocation import Invocation
 
@@ -165,6 +167,8 @@ class Warehouse:
         if "pgt_journal" in sql:
             return [vars(entry) for entry in self.catalog]
         if found := re.fullmatch(r"DESCRIBE TABLE EXTENDED (\S+)", sql):
+            if found[1] not in self.views:
+                raise WarehouseError("TRK-301", "[TABLE_OR_VIEW_NOT_FOUND]")
             return [{"col_name": "View Text", "data_type": self.views[found[1]]}]
         if found := re.match(r"DESCRIBE HISTORY `changes`.`st_(\d+)", sql):
             number = int(found[1])
@@ -226,6 +230,37 @@ class TestFreshened:
         assert held_back.freshened(warehouse, behind, LATER) == behind, "an older one is what they see"
 
 
+@dataclass(frozen=True)
+class Here:
+    before: StreamTable
+    session: Warehouse
+    now: str = NOW
+    known: StreamTable = SAME[0]
+    doubted: list[StreamTable] = field(default_factory=list)
+
+    @property
+    def run(self) -> Any:
+        return SimpleNamespace(state=lambda _: self.known, doubt=self.doubted.append)
+
+    @property
+    def request(self) -> Any:
+        return SimpleNamespace(pgt_id=1)
+
+
+class TestHolding:
+    def test_it_begins_with_something_to_commit(self) -> None:
+        here: Any = Here(replace(SAME[0], held_back=HELD, storage_at=NOW), Warehouse(SAME[0]))
+        assert holding.begun(here, DELTA).before == here.before == here.doubted[0]
+        asked_for: Any = Here(SAME[0], Warehouse(SAME[0]))
+        assert (holding.begun(asked_for, DELTA), asked_for.doubted) == (asked_for, [])
+
+    def test_nothing_to_commit_holds_nobody(self) -> None:
+        here: Any = Here(replace(SAME[0], held_back=HELD), Warehouse(SAME[0]))
+        assert holding.not_begun(here).before == SAME[0]
+        earlier: Any = replace(here, known=here.before)
+        assert holding.not_begun(earlier).before.held_back == HELD, "an earlier refresh has told them"
+
+
 def ran(warehouse: Warehouse, *after: StreamTable, status: str = "COMPLETED") -> dict[str, list[Any]]:
     """What a run that brings these tells the catalog."""
     run = Invocation("i", ProjectSettings(), lambda: LATER)
@@ -271,6 +306,31 @@ class TestRun:
         assert written == {"a": None, "b": None, "c": None}
         assert "event" not in told
         assert told["diamond"][0]["held_back"] == []
+
+    @pytest.mark.parametrize("meanwhile", ["dropped", "altered", "refreshed"])
+    def test_what_another_run_has_done_with_it_meanwhile_is_that_run_s_to_tell(self, meanwhile: str) -> None:
+        warehouse = Warehouse(replace(A_AHEAD[0], held_back=HELD), member("b", t=2), member("c", a=6, b=5, t=2))
+        run = Invocation("i", ProjectSettings(), lambda: LATER)
+        run.open(warehouse, [Planned(99, "r", Relation.of("shop", "other"))])
+        name = "`shop`.`a`"
+        assert "VERSION" not in warehouse.views[name]
+        if meanwhile == "altered":
+            warehouse.views[name] = text_of(COLUMNS, Relation.of("changes", "st_1_g2"))
+        elif meanwhile == "refreshed":
+            warehouse.batches[1] = 2
+        else:
+            del warehouse.views[name]
+        run.close(warehouse)
+        assert "'stream_table'" not in warehouse.done[-1]
+
+    def test_what_another_run_has_computed_it_from_is_asked_for_again(self) -> None:
+        """Else it would go back to what this run has found of it when it began."""
+        run = Invocation("i", ProjectSettings(), lambda: LATER)
+        run.open(Warehouse(*SAME), [Planned(SAME[0].pgt_id, "r", SAME[0].public)])
+        run.finish(Outcome(replace(run.running(SAME[0].pgt_id), action="NO_DATA", status="COMPLETED"), SAME[0]))
+        assert run._stands(SAME[0])
+        run._ask_again(SAME[2])
+        assert not run._stands(SAME[0])
 
     def test_what_a_run_that_died_did_not_come_to(self) -> None:
         """All agree, and one is not let go: before anything else is done."""

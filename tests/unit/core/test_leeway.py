@@ -79,7 +79,11 @@ def test_every_operator_is_known(text: str) -> None:
         ("select FIRST (a) from t", "first()"),
         ("select k, row_number() over (order by a) as n from t for update", "row_number()"),
         ("select k from t order by a limit\n3", "LIMIT, where ORDER BY leaves rows equal"),
+        ("select k from t limit(3)", "LIMIT, where ORDER BY leaves rows equal"),
+        ("select k from t order by a offset 3", "LIMIT, where ORDER BY leaves rows equal"),
         ("select k, first_a, nolimit from t", ""),
+        ("select k /* first (of all) */, 'the limit 3' as limit, t.limit, `limit` from t -- no limit 3", ""),
+        ("select lib.first (x) as x from t", ""),
         ("select sum(a) as total from t tablesample (3 rows)", ""),
     ],
 )

@@ -17,7 +17,7 @@ from dbt_trickle.names import Relation
 from dbt_trickle.plan.public_view import Showing, showing, text_of
 from dbt_trickle.plan.steps import Statement, Target, publish
 from dbt_trickle.run import recover
-from dbt_trickle.run.commit import _hold, _require_ours
+from dbt_trickle.run.commit import _hold, _require_ours, run_steps
 from dbt_trickle.run.consider import _is_another
 from dbt_trickle.run.orphans import left_over
 from dbt_trickle.run.recover import Tables
@@ -93,6 +93,17 @@ class TestHold:
         warehouse.views[SAME[0].public.sql] = "SELECT 1"
         _hold(self.here(warehouse), sql)
         assert warehouse.done == [sql, sql], "it is somebody else's"
+
+    def test_not_where_another_run_has_led_them_to_another_storage(self) -> None:
+        warehouse = Warehouse(replace(SAME[0], storage_relation="changes.st_1_g2"))
+        here = self.here(warehouse)
+        here.phases = SimpleNamespace(lap=lambda _: None)
+        statement = Statement(
+            f"ALTER VIEW {SAME[0].public.sql} AS {text_of(COLUMNS, SAME[0].storage, HELD)}", holds=True
+        )
+        with pytest.raises(WarehouseError, match="TRK-303"):
+            run_steps(here, (statement,))
+        assert warehouse.done == []
 
     def test_not_from_what_another_run_has_shown(self) -> None:
         _require_ours(self.here(Warehouse(SAME[0])))

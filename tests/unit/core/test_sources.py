@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from dbt_trickle.catalog.state import Column, StreamTable, Unversioned
+from dbt_trickle.catalog.state import Column, ForeignWrite, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import Relation, placeholder
@@ -302,11 +303,11 @@ def test_a_stream_table_is_read_as_it_was_found_for_the_whole_run() -> None:
 def test_of_a_stream_table_that_nobody_has_written_to_the_history_is_not_asked() -> None:
     upstream = StreamTable(
         5, "shop", "totals", "model.shop.totals", storage_relation="changes.st_5_g1", is_populated=True,
-        storage_version=7, storage_at=NOW, seen_version=8, seen_at=LATER, columns=(Column("n", "bigint", "n"),),
+        storage_version=8, storage_at=NOW, seen_version=8, seen_at=LATER, columns=(Column("n", "bigint", "n"),),
         frontier={"shop.orders": SourceVersion("shop.orders", "TABLE", "shop.orders", "id", 3, NOW)},
     )  # fmt: skip
 
-    def pinned(**listed: str) -> PinnedQuery:
+    def pinned(upstream: StreamTable = upstream, **listed: str) -> PinnedQuery:
         found = {int(version.strip("v")): at for version, at in listed.items()}
         warehouse = Warehouse({"DESCRIBE HISTORY `changes`.`st_5_g1` LIMIT 10": [commit(9), commit(8)]})
         sources = Sources(lambda _: upstream, lambda: NOW, lambda state: guard.stands(state, found, ours=False))
@@ -314,11 +315,15 @@ def test_of_a_stream_table_that_nobody_has_written_to_the_history_is_not_asked()
 
     stands = pinned(v8=LATER)
     version = stands.frontier["pgt_5"]
-    assert (version.version, version.committed_at, version.read_version, version.read_at) == (7, NOW, 8, LATER)
+    assert (version.version, version.committed_at, version.read_version, version.read_at) == (8, NOW, 8, NOW)
     known, *_ = states(stands.branches["pgt_5"], lambda _: None, None)
     assert known.point == {**upstream.frontier, "pgt_5": version}
     for otherwise in ({}, {"v8": LATER, "v9": LATER}, {"v8": NOW}):
         assert pinned(**otherwise).frontier["pgt_5"].version == 9
+    # Of what came behind its last commit, and changed no row, the time of the file alone is known.
+    assert pinned(replace(upstream, storage_version=7), v8=LATER).frontier["pgt_5"].version == 9
+    written_to = replace(upstream, hidden_write=ForeignWrite("DELETE", 8))
+    assert pinned(written_to, v8=LATER).frontier["pgt_5"].version == 9
 
 
 def test_a_stream_table_whose_storage_somebody_has_dropped_is_named() -> None:

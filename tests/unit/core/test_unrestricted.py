@@ -117,3 +117,22 @@ def test_whether_it_hangs_on_the_day_is_known_of_it_as_well() -> None:
     """What is recomputed where a source moved would be wrong tomorrow."""
     found = understood(Spark("Project [cast(x#7 as timestamp)]\n+- "), "select median(amount) as m from {o}")
     assert "another moment tomorrow" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        # Nothing of it could be maintained more cheaply, and
+        ("with recursive r(i) as (select 1L union all select o.order_id from r join {o} o on o.order_id > r.i) "
+         "select i % 2 as odd, count(*) as n from r group by i % 2", "the rows of its recursion are not stored"),
+        # of this nothing is asked for either.
+        ("with recursive r(i) as (select double(order_id) from {o} union all select i + 1 from r where i < 3) "
+         "select i from r", "of which values that differ are equal"),
+    ],
+)  # fmt: skip
+def test_nor_does_a_recursion_hide_it(text: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    doubtful = "column i of a recursion is double, of which values that differ are equal"
+    monkeypatch.setattr("dbt_trickle.run.understand.doubt", lambda *_: doubtful if "double" in text else "")
+    found = understood(Spark("Project [cast(x#7 as timestamp)]\n+- "), text)
+    assert why in found.reason
+    assert "another moment tomorrow" in found.reason
