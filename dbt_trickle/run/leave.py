@@ -111,7 +111,7 @@ def drop(
     reads: Reads,
     warn: Callable[[str], None] = lambda _: None,
 ) -> Dropped:
-    """Behind the append to the catalog nothing is left but the buffers that have lost their last reader."""
+    """Behind the append to the catalog nothing is left: of what was not done before, nobody would know any more."""
     order = _with_consumers(table, all_tables, reads)
     if len(order) > 1 and not cascade:
         names = ", ".join(str(t.public) for t in order[:-1])
@@ -125,12 +125,12 @@ def drop(
         if not public_name.drop(session, gone.public, gone.pgt_id, gone.expose):
             left.append(gone.public)
         _drop_storages(session, settings, gone)
-    entries = [entry for gone in order for entry in store.dropped(gone.pgt_id)]
-    session.execute(store.append(settings.catalog_schema, "trickle drop", entries))
     buffers = Buffers(session, settings, now="", warn=warn)
     for unread in _not_read_any_more(order, all_tables):
         # The catalog is not told: another run may be about to, and the next one of it finds it done.
         buffers.after_change(unread, is_read=False)
+    entries = [entry for gone in order for entry in store.dropped(gone.pgt_id)]
+    session.execute(store.append(settings.catalog_schema, "trickle drop", entries))
     return Dropped(tuple(order), tuple(left))
 
 
