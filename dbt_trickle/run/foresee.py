@@ -84,7 +84,8 @@ class _Future:
 
     def text(self, request: Request) -> str | None:
         """The query over what it reads as that will be; none: its names will be as they are."""
-        found = sql.analyse(request.query)
+        query = sql.without_terminator(request.query)
+        found = sql.analyse(query)
         if isinstance(found, sql.Unparsed):
             return None
         edits = []
@@ -93,7 +94,7 @@ class _Future:
             if relation is not None and (text := self.texts.get(relation.key)) is not None:
                 alias = "" if ref.aliased else f" AS {quote(ref.parts[-1])}"
                 edits.append(sql.Edit(ref.start, ref.end, f"(\n{text}\n){alias}"))
-        return sql.splice(sql.without_terminator(request.query), edits) if edits else None
+        return sql.splice(query, edits) if edits else None
 
     def agrees(self, pinned: PinnedQuery) -> bool:
         """Whether the newest of all that is read will be of one moment."""
