@@ -14,6 +14,8 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
+from dbt_trickle.sql.grammar import AsWritten
+
 
 @dataclass(frozen=True)
 class TableRef:
@@ -63,7 +65,7 @@ PURE_TABLE_FUNCTIONS = frozenset(
 
 def analyse(sql: str) -> Analysis | Unparsed:
     try:
-        statements = sqlglot.parse(sql, dialect=Spark)
+        statements = sqlglot.parse(sql, dialect=AsWritten)
     except (SqlglotError, RecursionError) as problem:
         return Unparsed(str(problem).splitlines()[0] if str(problem) else type(problem).__name__)
     if len(statements) != 1 or statements[0] is None:

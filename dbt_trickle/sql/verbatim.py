@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dbt_trickle.names import quote
 from dbt_trickle.sql.analysis import Unparsed, drop_hints
+from dbt_trickle.sql.grammar import Grammar
 from dbt_trickle.sql.text import Edit, splice
 
 # Calls with a grammar of their own; all others are a name and arguments separated by commas.
@@ -32,19 +33,11 @@ _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?(l|s|y|f|d|bd)?", re.IGNOR
 
 
 class Verbatim(Spark):
-    class Parser(SparkParser):
+    class Parser(Grammar):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _SPECIAL_CALLS
         }
-        # Spark knows no `x FOR y IN z`: in a PIVOT it would take in what the FOR is followed by.
-        RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
-            kind: parser for kind, parser in SparkParser.RANGE_PARSERS.items() if kind is not TokenType.FOR
-        }
-
-        def _parse_pivot_aggregation(self) -> exp.Expr | None:
-            """An expression over aggregates: sqlglot has a call alone."""
-            return self._parse_alias(self._parse_disjunction())
 
     class Generator(SparkGenerator):
         def literal_sql(self, expression: exp.Literal) -> str:

@@ -93,7 +93,7 @@ def _built(text: str, sources: Mapping[str, Schema], functions: Collection[str])
     shown = verbatim.without_order(text) if ordered else text
     names = tuple(output.name for output in outputs)
     root = _root(tree, outputs, place.names)
-    if isinstance(select, exp.Select) and select.args.get("limit"):
+    if select.args.get("limit"):
         root = limited(select, root, names)
     whole = pruned(root)
     if any(isinstance(each, Mark) for each in walk(whole)) and any(map(_is_correlated, walk(whole))):

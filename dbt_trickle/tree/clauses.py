@@ -27,8 +27,7 @@ OF_UNIONS = frozenset(["this", "expression", "with_", "distinct"])
 def require_known(query: exp.Query, maintained: frozenset[str], root: bool) -> None:
     """Of the root an ORDER BY may be left out: a table has no order. With a LIMIT it says which rows there are."""
     for key, value in query.args.items():
-        limited = key == "limit" and isinstance(query, exp.Select)
-        if value and key not in maintained and not (root and (key == "order" or limited)):
+        if value and key not in maintained and not (root and key in ("order", "limit")):
             first = value[0] if isinstance(value, list) else value
             raise not_yet(_CLAUSES.get(key, key), first if isinstance(first, exp.Expr) else query)
     distinct = query.args.get("distinct")

@@ -10,7 +10,7 @@ from dbt_trickle.tree.algebra import Filter, InnerJoin, Lookup, Operator, OuterJ
 from dbt_trickle.tree.binding import bound
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
 from dbt_trickle.tree.expressions import column, expr
-from dbt_trickle.tree.functions import AGGREGATES
+from dbt_trickle.tree.functions import AGGREGATES, GENERATORS
 from dbt_trickle.tree.generators import generated, is_apart, is_star
 from dbt_trickle.tree.grouping import Grouped
 from dbt_trickle.tree.joining import Part, by_name, condition_of, only
@@ -33,6 +33,8 @@ def joined_lateral(join: exp.Join, left: Part, place: Place) -> Part:
     query = unwrapped(lateral.this)
     if not isinstance(query, exp.Select):
         raise not_yet("LATERAL with a set operation", lateral)
+    if not query.args.get("from_"):
+        return _computed(join, query, lateral, left, place)
     if _takes_all(query):
         return _value(join, query, lateral, left, place, side)
     tree, scope, correlated = _rows(query, lateral, left[1], place)
@@ -45,6 +47,24 @@ def joined_lateral(join: exp.Join, left: Part, place: Place) -> Part:
     if side == "LEFT":
         return OuterJoin("LEFT", left[0], tree, condition or Expr("TRUE")), beside
     return InnerJoin(left[0], tree, condition), beside
+
+
+def _computed(join: exp.Join, query: exp.Select, lateral: exp.Lateral, left: Part, place: Place) -> Part:
+    """One row for each, of values of its own: they are columns beside its others."""
+    more = any(value for key, value in query.args.items() if key != "expressions")
+    if more or condition_of(join) is not None or _takes_all(query) or any(map(_makes_rows, query.expressions)):
+        raise not_yet("LATERAL without FROM of more than values", lateral)
+    values = [expr(bound(each.unalias(), by_name(left[1]))) for each in query.expressions]
+    fresh = [_named(each, place) for each in query.expressions]
+    kept = (Item(each, expr(column(each))) for each in left[0].columns)
+    made = (Item(name, value) for name, value in zip(fresh, values, strict=True))
+    shown = tuple(zip(map(_called, query.expressions), fresh, strict=True))
+    beside = left[1].beside(scope_of(shown, (lateral.alias,) if lateral.alias else (), lateral))
+    return Project(left[0], (*kept, *made)), beside
+
+
+def _makes_rows(node: exp.Expr) -> bool:
+    return any(isinstance(each, exp.Anonymous) and each.name.lower() in GENERATORS for each in node.walk())
 
 
 def _takes_all(query: exp.Select) -> bool:

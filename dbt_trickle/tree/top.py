@@ -11,7 +11,7 @@ from dbt_trickle.tree.unsupported import not_yet, unsupported
 from dbt_trickle.tree.values import Expr, Item, SortKey
 
 
-def limited(select: exp.Select, root: Project, names: tuple[str, ...]) -> Project:
+def limited(select: exp.Expr, root: Project, names: tuple[str, ...]) -> Project:
     """`names`: what the query calls the root's columns."""
     limit = select.args["limit"].expression
     order = select.args.get("order")

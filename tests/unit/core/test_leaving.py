@@ -178,7 +178,7 @@ def test_what_was_read_is_gone_as_well() -> None:
     leave.drop(warehouse, SETTINGS, reader, [upstream, reader], cascade=False, reads={}, warn=told.append)
     assert "changes_pgt_4" in told[0]
     assert warehouse.done[-1].startswith("INSERT INTO")
-    assert warehouse.buffers[-1][1] == len(warehouse.done), "the catalog knows by then"
+    assert warehouse.buffers[-1][1] < len(warehouse.done), "the catalog does not forget the reader before"
 
 
 def test_a_reader_that_only_dbt_knows_of() -> None:
