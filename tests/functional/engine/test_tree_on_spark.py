@@ -23,6 +23,9 @@ PLANNED_OTHERWISE = {
     # an alias that is used again in a branch of a union,
     "select k, -k as a, a + 1 as b from {o} union all select k, -k as a, a + 1 as b from {o}",
     "select k, v.x from {o} cross join (select 1 as x) v",  # a constant beside each row,
+    # a LATERAL without FROM that reads the columns of another one,
+    "select k, twice, four from {o} o, lateral (select o.k * 2 as twice) a, "
+    "lateral (select twice * 2 as four) b where four > 4",
     # an aggregate beside each row of which nothing is read,
     "select k from {o} o, lateral (select count(*) as n from {c} c where c.cid = o.cid) q",
     # and a recursion that is read twice, whose columns have the same numbers in both places.
