@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dbt_trickle import sql
@@ -333,9 +334,18 @@ def _require_deterministic(request: Request, pinned: PinnedQuery) -> None:
 def _reload_on_other_columns(decision: Decision, here: Situation, columns: tuple[Column, ...]) -> Decision:
     """`select *` over a source that got another column: the text is the same, the table is not."""
     if decision.work in (Work.OVERWRITE, Work.DELTA) and here.before is not None and here.before.columns != columns:
+        if more := _only_more(here.before.columns, columns):
+            # As an edit of the query would have it, which need not be made.
+            return Decision("ALTER", f"it has more columns ({', '.join(more)}); {decision.reason}", Work.LOAD)
         anew = Decision("REINITIALIZE", f"its columns changed; {decision.reason}", Work.LOAD)
         return _redefined(here, anew)
     return decision
+
+
+def _only_more(before: Sequence[Column], columns: Sequence[Column]) -> list[str]:
+    """Those that came, where all others are as they were."""
+    known, now = {(each.name, each.type) for each in before}, {(each.name, each.type) for each in columns}
+    return [each.name for each in columns if (each.name, each.type) not in known] if known < now else []
 
 
 def _redefined(here: Situation, decision: Decision) -> Decision:

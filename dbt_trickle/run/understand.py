@@ -15,7 +15,7 @@ from dbt_trickle.apply.shape import FORMAT, Shape
 from dbt_trickle.capture.types import Incomparable, comparison
 from dbt_trickle.catalog.state import Column
 from dbt_trickle.delta.aggregate.state import Typed, stateful
-from dbt_trickle.errors import TrickleBug, WarehouseError
+from dbt_trickle.errors import ModelError, TrickleBug, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier
 from dbt_trickle.masking import masked
@@ -100,7 +100,7 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
         built = _built(here, schemas)
     except (Unsupported, TrickleBug) as problem:
         return _not_understood(here, str(problem), schemas, remembered)
-    if obstacle := _untold(built.tree) or too_large(built.tree):
+    if obstacle := _untold(here, built.tree, anew) or too_large(built.tree):
         return _not_understood(here, obstacle, schemas, remembered)
     at = {key: delta.read_at(version) for key, version in tables.items()}
     known = _leeway(built, columns)
@@ -169,12 +169,21 @@ def _not_understood(
     return Understood(None, reason, schemas, leeway=leeway_of_text(here.pinned.text))
 
 
-def _untold(tree: Operator) -> str:
+def _untold(here: Situation, tree: Operator, anew: bool) -> str:
     """A column that the query reads, and by which no capture could tell rows apart."""
-    for field in (field for scan in scans(tree) for field in scan.fields):
+    for source, field in ((scan.source, field) for scan in scans(tree) for field in scan.fields):
         found = comparison(field.source_name, field.type)
-        if isinstance(found, Incomparable):
-            return found.reason
+        if not isinstance(found, Incomparable):
+            continue
+        relation = here.pinned.frontier[source].relation
+        mode = here.request.capture_of(relation)
+        if anew and mode != "auto":
+            raise ModelError(
+                "TRK-214",
+                f"`cdc_mode: {mode}` cannot capture {relation}: {found.reason}",
+                remedy="Leave the column out of the query, or use `cdc_mode: auto`, which recomputes.",
+            )
+        return found.reason
     return ""
 
 

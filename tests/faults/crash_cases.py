@@ -212,12 +212,15 @@ class Switch(Case):
 
 
 class Reinitialize(Case):
-    """`select *` over a source that got another column."""
+    """`select *` over a source of which a column has another type."""
 
     query = "SELECT *, amount AS total FROM {orders}"
 
     def move(self) -> None:
-        self.world.sql(f"ALTER TABLE {self.orders.sql} ADD COLUMN more INT")
+        self.world.sql(
+            f"CREATE OR REPLACE TABLE {self.orders.sql} USING delta AS "
+            "SELECT * FROM VALUES ('north', 1L), ('north', 2L), ('south', 3L), (NULL, NULL) AS t(region, amount)"
+        )
 
 
 class MaintainedReinitialize(Reinitialize):

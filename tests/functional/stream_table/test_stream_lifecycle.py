@@ -68,7 +68,7 @@ class TestLifecycle:
                 "altered": EDITED,
                 "reformatted": SAME,
                 "protected": SAME,
-                "everything": ("REINITIALIZE", "its columns changed; wide moved from version 1 to 2"),
+                "everything": ("ALTER", "it has more columns (note); wide moved from version 1 to 2"),
                 "shown": moved,
                 "switching": LAYOUT,
                 "upstream": moved,

@@ -12,6 +12,7 @@ from tree_cases import ORDERS, SOURCES
 from dbt_trickle.apply.unrestricted import ALL_ROWS, obstacle
 from dbt_trickle.config import ProjectSettings, StreamTableConfig
 from dbt_trickle.delta.aggregate.state import Stateful
+from dbt_trickle.errors import ModelError
 from dbt_trickle.formats.base import SourceVersion
 from dbt_trickle.names import placeholder
 from dbt_trickle.run.columns import described
@@ -81,12 +82,23 @@ class Spark:
         return [{"col_name": name, "data_type": "bigint"} for name in parse_one(text, dialect="spark").named_selects]
 
 
-def understood(spark: Spark, text: str, engine: dict[str, Any] | None = None) -> Understood:
+AUTO = StreamTableConfig()
+
+
+class Variant(Spark):
+    def query(self, sql: str) -> list[dict[str, str]]:
+        of_source = sql.startswith("DESCRIBE QUERY SELECT * FROM")
+        return [{"col_name": "v", "data_type": "variant"}] if of_source else super().query(sql)
+
+
+def understood(
+    spark: Spark, text: str, engine: dict[str, Any] | None = None, config: StreamTableConfig = AUTO
+) -> Understood:
     source = SourceVersion("shop.orders", "TABLE", "shop.orders", "1", 1, "")
     template = text.format(o=placeholder("shop.orders"))
     pinned = PinnedQuery(template.replace(placeholder("shop.orders"), "o"), {"shop.orders": source}, template=template)
     here: Any = SimpleNamespace(
-        request=SimpleNamespace(config=StreamTableConfig(), query=pinned.text),
+        request=SimpleNamespace(config=config, query=pinned.text, capture_of=lambda _: config.cdc_mode),
         pinned=pinned,
         session=spark,
         run=SimpleNamespace(settings=ProjectSettings()),
@@ -117,6 +129,17 @@ def test_whether_it_hangs_on_the_day_is_known_of_it_as_well() -> None:
     """What is recomputed where a source moved would be wrong tomorrow."""
     found = understood(Spark("Project [cast(x#7 as timestamp)]\n+- "), "select median(amount) as m from {o}")
     assert "another moment tomorrow" in found.reason
+
+
+def test_a_capture_that_was_asked_for_and_cannot_be() -> None:
+    """Only `auto` falls back; what worked once goes on with the reason."""
+    text = "select cast(v as string) as s from {o}"
+    for mode, refused in (("auto", False), ("feed", True), ("log", True)):
+        config = StreamTableConfig(cdc_mode=mode)
+        if refused:
+            with pytest.raises(ModelError, match=rf"TRK-214.*`cdc_mode: {mode}` cannot capture shop.orders"):
+                understood(Variant(), text, config=config)
+        assert "variant" in understood(Variant(), text, {} if refused else None, config=config).reason
 
 
 @pytest.mark.parametrize(
