@@ -20,7 +20,7 @@ from dbt_trickle.tree.render import state
 QUERY = "__pgt_query"
 # What a storage holds, how it is computed (row ids, kept state), and by which checks the query was found to be
 # understood: another release may do it otherwise.
-FORMAT = 3
+FORMAT = 4
 SAME_KEY = "[TRK-311] two rows have the same key"
 
 

@@ -91,7 +91,7 @@ class _Future:
         edits = []
         for ref in found.tables:
             relation = qualified(ref.parts, None)
-            if relation is not None and (text := self.texts.get(relation.key)) is not None:
+            if not ref.travels and relation is not None and (text := self.texts.get(relation.key)) is not None:
                 alias = "" if ref.aliased else f" AS {quote(ref.parts[-1])}"
                 edits.append(sql.Edit(ref.start, ref.end, f"(\n{text}\n){alias}"))
         return sql.splice(query, edits) if edits else None

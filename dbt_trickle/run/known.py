@@ -189,12 +189,10 @@ class Known:
     # --- inside --------------------------------------------------------------------------------
 
     def _ask_again(self, state: StreamTable) -> None:
-        """Another run has computed it, from what may be newer than what this one has found."""
-        read = [version for version in state.frontier.values() if version.kind == "STREAM_TABLE"]
+        """Another run has computed it, from what may be newer than what this one has found: it must not go back."""
         with self._guard:
-            self._overtaken |= {version.key for version in read}
-        for version in read:
-            self.sources.forget(Relation.parse(version.relation))
+            self._overtaken |= {key for key, version in state.frontier.items() if version.kind == "STREAM_TABLE"}
+        self.sources.forget_older(state.frontier)
 
     def _stands(self, state: StreamTable) -> bool:
         with self._guard:

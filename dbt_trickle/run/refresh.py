@@ -80,7 +80,9 @@ def _refresh(request: Request, session: Session, run: Invocation) -> Outcome:
         return _all_rows(here, decision, found.columns, found.understood)
     choice = decision.choice
     if here.before is not None and choice is not None and choice.tried:
-        run.doubt(cost.begun(here.before, choice))
+        known = run.state(request.pgt_id)  # with a hold that this refresh has only planned nobody is held back yet
+        held = known.held_back if known is not None else None
+        run.doubt(replace(cost.begun(here.before, choice), held_back=held))
     try:
         outcome = bring.changes(here, decision, found.columns, found.understood, found.statement)
     except WarehouseError as problem:

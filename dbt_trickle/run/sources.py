@@ -76,6 +76,14 @@ class Sources:
             for at in stale:
                 del self._pins[at]
 
+    def forget_older(self, frontier: Frontier) -> None:
+        """Of what another run has read at a later version."""
+        with self._guard:
+            for at, pin in list(self._pins.items()):
+                both = ((version, frontier[key]) for key, version in pin.frontier.items() if key in frontier)
+                if any(mine.table_id == theirs.table_id and mine.version < theirs.version for mine, theirs in both):
+                    del self._pins[at]
+
     def forget_texts(self) -> None:
         """Statements of the user's ran: whatever is a text, a view or a function, may be another one."""
         with self._guard:

@@ -7,7 +7,9 @@ the client has gone: nobody reads it, and a later refresh takes it out (run/chan
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dbt_trickle.apply import staged
 from dbt_trickle.apply.base import Applied
@@ -18,6 +20,7 @@ from dbt_trickle.names import Relation, setting
 from dbt_trickle.run.session import Session
 
 _LOOK = 100  # commits of others that may come meanwhile
+_SAID = "trickle staged "
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,20 @@ def _written(session: Session, table: Relation, token: str, before: Commit) -> t
         if row.get("userMetadata") == _said(token):
             count = commit.metrics.get("numOutputRows")
             return commit.version, _counted(session, table, commit.version, token) if count is None else int(count)
-    if any((commit.version, commit.committed_at) == (before.version, before.committed_at) for _, commit in commits):
+    later = [(row, commit) for row, commit in commits if commit.version > before.version]
+    known = any((commit.version, commit.committed_at) == (before.version, before.committed_at) for _, commit in commits)
+    if known and all(_is_of_others(row, commit) for row, commit in later):
         return None
     raise WarehouseError(
         "TRK-303",
-        f"what was staged in {table} is not among its last {_LOOK} commits, nor is the one before",
+        f"whether what was staged in {table} is among its last {_LOOK} commits cannot be told",
         remedy="Nothing is lost: nothing of it counts yet. Run again.",
     )
+
+
+def _is_of_others(row: Mapping[str, Any], commit: Commit) -> bool:
+    """What says of itself whose it is, or takes rows out, or moves none."""
+    return str(row.get("userMetadata")).startswith(_SAID) or commit.operation in {"DELETE", *delta.NO_CHANGE}
 
 
 def _counted(session: Session, table: Relation, version: int, token: str) -> int:
@@ -83,4 +93,4 @@ def _counted(session: Session, table: Relation, version: int, token: str) -> int
 
 
 def _said(token: str) -> str:
-    return f"trickle staged {token}"
+    return f"{_SAID}{token}"

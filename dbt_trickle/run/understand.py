@@ -68,13 +68,14 @@ class Understood:
     def remembered(self) -> dict[str, Any]:
         """What the next refresh need not ask again."""
         return {
+            "format": FORMAT,
             "mark": self.mark,
             "reason": self.reason,
             "refused": dict(self.refused),
             "schemas": {key: [list(column) for column in columns] for key, columns in (self.schemas or {}).items()},
             "typed": [[each.name, each.argument, each.result] for each in self.typed],
             "keys": {key.name: key.type for key in self.keys},
-            "leeway": {"columns": dict(self.leeway.columns), "rows": self.leeway.rows},
+            "leeway": self.leeway.to_row(),
         }
 
 
@@ -92,9 +93,11 @@ def understand(here: Situation, columns: tuple[Column, ...], *, anew: bool) -> U
 def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Understood:
     session, frontier = here.session, here.pinned.frontier
     remembered = here.before.engine if here.before is not None and not anew else {}
+    if remembered.get("format") != FORMAT:
+        remembered = {}  # by other checks
     tables = delta.tables(frontier)
     if obstacle := _obstacle(here, columns):
-        return _not_maintained(here, obstacle, tables, remembered)
+        return _not_maintained(here, columns, obstacle, tables, remembered)
     schemas = _schemas(here, tables, remembered)
     try:
         built = _built(here, schemas)
@@ -141,16 +144,23 @@ def _understood(here: Situation, columns: tuple[Column, ...], anew: bool) -> Und
     return Understood(shape, "", schemas, typed, keys, leeway=known)
 
 
-def _not_maintained(here: Situation, reason: str, tables: Frontier, remembered: Mapping[str, Any]) -> Understood:
+def _not_maintained(
+    here: Situation, columns: tuple[Column, ...], reason: str, tables: Frontier, remembered: Mapping[str, Any]
+) -> Understood:
     """As the user has it, or by a type. What the query may hang on besides is looked for where nothing else has it
     computed on each run.
     """
-    known, words = str(remembered.get("reason", "")), leeway_of_text(here.pinned.text)
+    known = str(remembered.get("reason", ""))
     if known.startswith(reason):
-        return Understood(None, known, leeway=words)
+        return Understood(None, known, leeway=Leeway.of_row(remembered["leeway"]))
     if here.pinned.unversioned or not tables:
-        return Understood(None, reason, leeway=words)
-    return _not_understood(here, reason, _schemas(here, tables, remembered), remembered)
+        return Understood(None, reason, leeway=leeway_of_text(here.pinned.text))
+    schemas = _schemas(here, tables, remembered)
+    found = _not_understood(here, reason, schemas, remembered)
+    try:
+        return dataclasses.replace(found, leeway=_leeway(_built(here, schemas), columns))
+    except (Unsupported, TrickleBug):
+        return found
 
 
 def _not_understood(

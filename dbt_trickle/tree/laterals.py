@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from dbt_trickle.names import RESERVED_PREFIX
 from dbt_trickle.sql import verbatim
+from dbt_trickle.sql.analysis import WITHOUT_PARENTHESES
 from dbt_trickle.tree.algebra import Filter, InnerJoin, Lookup, Operator, OuterJoin, Project
 from dbt_trickle.tree.binding import bound
 from dbt_trickle.tree.clauses import OF_SELECTS, require_known
@@ -54,6 +55,7 @@ def _computed(join: exp.Join, query: exp.Select, lateral: exp.Lateral, left: Par
     more = any(value for key, value in query.args.items() if key != "expressions")
     if more or condition_of(join) is not None or _takes_all(query) or any(map(_makes_rows, query.expressions)):
         raise not_yet("LATERAL without FROM of more than values", lateral)
+    _require_plain(query, lateral)
     values = [expr(bound(each.unalias(), by_name(left[1]))) for each in query.expressions]
     fresh = [_named(each, place) for each in query.expressions]
     kept = (Item(each, expr(column(each))) for each in left[0].columns)
@@ -61,6 +63,16 @@ def _computed(join: exp.Join, query: exp.Select, lateral: exp.Lateral, left: Par
     shown = tuple(zip(map(_called, query.expressions), fresh, strict=True))
     beside = left[1].beside(scope_of(shown, (lateral.alias,) if lateral.alias else (), lateral))
     return Project(left[0], (*kept, *made)), beside
+
+
+def _require_plain(query: exp.Select, lateral: exp.Lateral) -> None:
+    """Spark takes a name for an alias further left, or for a function without parentheses, before it looks outside."""
+    earlier = {name.lower() for name in (*WITHOUT_PARENTHESES, "user")}
+    for each in query.expressions:
+        names = {column.parts[0].name.lower() for column in each.find_all(exp.Column)}
+        if found := sorted(names & earlier):
+            raise not_yet(f"the name {found[0]}, which may be an alias or a function, in LATERAL without FROM", lateral)
+        earlier.add(each.output_name.lower())
 
 
 def _makes_rows(node: exp.Expr) -> bool:

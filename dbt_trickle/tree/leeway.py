@@ -8,9 +8,10 @@ same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import Any
 
 from dbt_trickle import sql
 from dbt_trickle.errors import TrickleBug
@@ -44,6 +45,13 @@ class Leeway:
 
     columns: tuple[tuple[str, str], ...] = ()
     rows: str = ""
+
+    def to_row(self) -> dict[str, Any]:
+        return {"columns": dict(self.columns), "rows": self.rows}
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Leeway:
+        return cls(tuple(row["columns"].items()), row["rows"])
 
     def why(self, values: Iterable[Expr | None]) -> str:
         """Of the first of these that reads what is uncertain."""

@@ -249,10 +249,29 @@ class Here:
 
 class TestHolding:
     def test_it_begins_with_something_to_commit(self) -> None:
-        here: Any = Here(replace(SAME[0], held_back=HELD, storage_at=NOW), Warehouse(SAME[0]))
+        state = replace(SAME[0], storage_at=NOW)
+        here: Any = Here(replace(state, held_back=HELD), Warehouse(state), known=state)
         assert holding.begun(here, DELTA).before == here.before == here.doubted[0]
         asked_for: Any = Here(SAME[0], Warehouse(SAME[0]))
         assert (holding.begun(asked_for, DELTA), asked_for.doubted) == (asked_for, [])
+
+    def test_what_the_run_knows_besides_stays(self) -> None:
+        """That a differential refresh is being tried, for one."""
+        tried = replace(SAME[0], storage_at=NOW, told=replace(SAME[0].told, patience=4))
+        here: Any = Here(replace(SAME[0], held_back=HELD, storage_at=NOW), Warehouse(SAME[0]), known=tried)
+        holding.begun(here, DELTA)
+        assert here.doubted == [replace(tried, held_back=HELD)]
+
+    def test_the_other_way_of_a_refresh_goes_on_from_the_fresher_version(self) -> None:
+        """Or readers would go back to one that Delta is about to refuse."""
+        old = replace(atomic.hold(SAME[0], LATER), storage_version=8, storage_at=NOW)
+        old = replace(old, held_back=replace(old.held_back or HELD, version=8))
+        first: Any = Here(old, Warehouse(old), now=LATER, known=replace(old, held_back=None))
+        done = holding.begun(first, DELTA).before
+        assert (done.held_back.version, done.stored_version) == (9, 9)
+        again: Any = Here(old, first.session, now=LATER, known=first.doubted[-1])
+        assert holding.begun(again, DELTA).before == done
+        assert len([sql for sql in first.session.done if "SET TBLPROPERTIES" in sql]) == 1
 
     def test_nothing_to_commit_holds_nobody(self) -> None:
         here: Any = Here(replace(SAME[0], held_back=HELD), Warehouse(SAME[0]))

@@ -326,6 +326,22 @@ def test_of_a_stream_table_that_nobody_has_written_to_the_history_is_not_asked()
     assert pinned(written_to, v8=LATER).frontier["pgt_5"].version == 9
 
 
+def test_what_another_run_has_read_later_is_found_anew() -> None:
+    answers = {**table("`shop`.`orders`", 7), **table("`shop`.`other`", 3)}
+    warehouse, sources = Warehouse(answers), Sources(lambda _: None, lambda: NOW)
+
+    def versions() -> dict[str, int]:
+        found = sources.pin_query(warehouse, "select * from shop.orders, shop.other", Wanted(MEANING, {})).frontier
+        return {key: version.version for key, version in found.items()}
+
+    first = sources.pin_query(warehouse, "select * from shop.orders, shop.other", Wanted(MEANING, {})).frontier
+    warehouse.answers |= {**table("`shop`.`orders`", 8), **table("`shop`.`other`", 4)}
+    sources.forget_older(first)
+    assert versions() == {"shop.orders": 7, "shop.other": 3}, "all that a run reads is of one moment"
+    sources.forget_older({"shop.orders": replace(first["shop.orders"], version=8)})
+    assert versions() == {"shop.orders": 8, "shop.other": 3}
+
+
 def test_a_stream_table_whose_storage_somebody_has_dropped_is_named() -> None:
     upstream = StreamTable(
         5, "shop", "totals", "model.shop.totals", storage_relation="trickle_changes.st_5_g1", is_populated=True

@@ -96,6 +96,17 @@ def test_nothing_to_stage() -> None:
     assert slow.staged.rows == 3
 
 
+def test_what_may_be_its_own_is_not_taken_for_nothing() -> None:
+    """Rows without a word of whose they are."""
+
+    class Mute(Warehouse):
+        def commit(self, said: str, rows: int) -> None:
+            super().commit("", rows)
+
+    with pytest.raises(WarehouseError, match="TRK-303"):
+        stage(Mute(), APPLIED, TABLE, 4)
+
+
 def test_a_table_that_was_dropped_and_made_anew_meanwhile() -> None:
     """What it has staged is gone, and that is not nothing."""
 

@@ -131,6 +131,20 @@ def test_whether_it_hangs_on_the_day_is_known_of_it_as_well() -> None:
     assert "another moment tomorrow" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("text", "leeway"),
+    [
+        ("select order_id, lag(amount) over (partition by region order by order_id) as n from {o}", {"n": "lag()"}),
+        ("select amount as n from {o} order by amount limit 3 offset 1", {}),
+    ],
+)
+def test_what_is_recomputed_as_asked_is_as_certain_as_what_is_maintained(text: str, leeway: dict[str, str]) -> None:
+    config = StreamTableConfig(refresh_mode="full")
+    found = understood(Spark(), text, config=config)
+    assert (dict(found.leeway.columns), bool(found.leeway.rows)) == (leeway, not leeway)
+    assert understood(Spark(), text, found.remembered(), config=config).leeway == found.leeway
+
+
 def test_a_capture_that_was_asked_for_and_cannot_be() -> None:
     """Only `auto` falls back; what worked once goes on with the reason."""
     text = "select cast(v as string) as s from {o}"
