@@ -12,11 +12,12 @@ from dbt_trickle.names import Relation, spelled
 # Settings of the session that change what a query means: the same text under another one is another query.
 ALWAYS = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 # These belong to it where somebody has set them. Of those that only change how a query is run there are hundreds:
-# they may be other ones in each target.
+# they may be other ones in each target. Nor is binaryOutputStyle one, which only says how values are shown: the Thrift
+# Server sets it behind a session's first statement.
 _WHERE_SET = frozenset(
     f"spark.sql.{name}"
     for name in """ansi.doubleQuotedIdentifiers ansi.enforceReservedKeywords ansi.relationPrecedence
-    binaryOutputStyle bround.decimalOverflow caseSensitive charAsVarchar collation.allowInMapKeys
+    bround.decimalOverflow caseSensitive charAsVarchar collation.allowInMapKeys
     decimalOperations.allowPrecisionLoss function.concatBinaryAsString function.eltOutputAsString groupByAliases
     groupByOrdinal icu.caseMappings.enabled jsonGenerator.ignoreNullFields
     jsonGenerator.writeNullIfWithDefaultValue mapKeyDedupPolicy orderByOrdinal parquet.binaryAsString

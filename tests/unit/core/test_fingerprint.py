@@ -85,4 +85,5 @@ def test_settings_that_change_the_meaning_belong_to_it() -> None:
     assert of(text) != of(text, **{"spark.sql.legacy.timeParserPolicy": "LEGACY"})
     assert of(text) != of(text, **{"spark.sql.decimalOperations.allowPrecisionLoss": "false"})
     assert of(text) != of(text, **{"spark.sql.function.concatBinaryAsString": "true"})
+    assert of(text) == of(text, **{"spark.sql.binaryOutputStyle": "UTF-8"}), "a server sets it after a statement"
     assert of(text) == of(text, **{"spark.app.name": "x", "spark.sql.shuffle.partitions": "7"})
