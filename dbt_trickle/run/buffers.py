@@ -9,10 +9,11 @@ and no more; what a run that dies leaves undone, the next one does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
+from dbt_trickle.capture.base import CommitFacts
 from dbt_trickle.capture.commits import commit_facts, nothing_changed
 from dbt_trickle.capture.table import FEED_PROPERTY, feed_is_on
 from dbt_trickle.catalog.state import Buffer, StreamTable
@@ -89,15 +90,18 @@ class Buffers:
             return self._closed(state)
         staging = state.change_buffer == "table"
         if buffer is None or (buffer.storage, buffer.generation) != (state.storage_relation, state.generation):
-            return self._staging(state) if staging else self._opened(state)
+            return self._made(state)
         if staging != bool(buffer.table):
-            return self._staging(state) if staging else self._opened(state)
-        if buffer.left and _age(buffer.moved_at, self.now) >= retire.GRACE:
+            return self._made(state)
+        if buffer.left and retire.age(buffer.moved_at, self.now) >= retire.GRACE:
             change_table.drop(self.session, self.settings, state, buffer.left)
             return replace(state, buffer=replace(buffer, left=()))
-        if not staging and _age(buffer.moved_at, self.now) >= SHOWN:
+        if not staging and retire.age(buffer.moved_at, self.now) >= SHOWN:
             return self._moved(state, buffer)
         return state
+
+    def _made(self, state: StreamTable) -> StreamTable:
+        return self._staging(state) if state.change_buffer == "table" else self._opened(state)
 
     def _is_there(self, state: StreamTable, buffer: Buffer) -> bool:
         recorded = buffer.generation in self._tables(state) if buffer.table else self._feed_is_on(state)
@@ -125,13 +129,10 @@ class Buffers:
         if not self._feed_is_on(state):
             given = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in PROPERTIES.items())
             self.session.execute(f"ALTER TABLE {state.storage.sql} SET TBLPROPERTIES ({given})")
-        rows = self.session.query(delta.history(state.storage, _COMMITS))
-        commits = [commit_facts(row) for row in rows]
+        commits = self._commits(state)
         newest = commits[0]
         since = next((commit.version for commit in commits if commit.feed), newest.version)
-        if nothing_changed(commit for commit in commits if commit.version > state.stored_version):
-            # Or the next run would have to look who has written there.
-            state = replace(state, seen_version=newest.version, seen_at=newest.committed_at)
+        state = _seen(state, commits)
         at = state.storage_relation, state.generation, since, newest.version, self.now
         return self._shown(state, Buffer(*at, left=_generations(state)))
 
@@ -145,13 +146,13 @@ class Buffers:
         buffer = Buffer(state.storage_relation, state.generation, version, version, self.now, str(table), left)
         return self._shown(state, buffer)
 
+    def _commits(self, state: StreamTable) -> list[CommitFacts]:
+        return [commit_facts(row) for row in self.session.query(delta.history(state.storage, _COMMITS))]
+
     def _without_feed(self, state: StreamTable) -> StreamTable:
         if not _switched_off(self.session, state):
             return state
-        commits = [commit_facts(row) for row in self.session.query(delta.history(state.storage, _COMMITS))]
-        if nothing_changed(commit for commit in commits if commit.version > state.stored_version):
-            return replace(state, seen_version=commits[0].version, seen_at=commits[0].committed_at)
-        return state
+        return _seen(state, self._commits(state))
 
     def _shown(self, state: StreamTable, buffer: Buffer) -> StreamTable:
         history = Relation.of(self.settings.catalog_schema, "pgt_refresh_history")
@@ -176,6 +177,13 @@ class Buffers:
         return changes_view(self.settings.change_schema, state.pgt_id)
 
 
+def _seen(state: StreamTable, commits: Sequence[CommitFacts]) -> StreamTable:
+    """With what its feed's switching has committed, or the next run would have to look who has written there."""
+    if nothing_changed(commit for commit in commits if commit.version > state.stored_version):
+        return replace(state, seen_version=commits[0].version, seen_at=commits[0].committed_at)
+    return state
+
+
 def _switched_off(session: Session, state: StreamTable) -> bool:
     if _properties(session, state).get(OURS) != "true":
         return False
@@ -190,10 +198,6 @@ def _generations(state: StreamTable) -> tuple[int, ...]:
     if buffer is None:
         return ()
     return (*buffer.left, buffer.generation) if buffer.table else buffer.left
-
-
-def _age(since: str, now: str) -> timedelta:
-    return datetime.fromisoformat(now) - datetime.fromisoformat(since)
 
 
 def _properties(session: Session, state: StreamTable) -> dict[str, str]:

@@ -32,7 +32,7 @@ def sweep(
     if state.held_back is not None:
         held.add(state.held_back.storage)  # readers are shown it still
     tables = {generation: storage(change_schema, state.pgt_id, generation) for generation, _ in state.retired}
-    due = [g for g, since in state.retired if _age(since, now) >= GRACE and str(tables[g]) not in held]
+    due = [g for g, since in state.retired if age(since, now) >= GRACE and str(tables[g]) not in held]
     for generation in due:
         drop(session, tables[generation])
     return replace(state, retired=tuple((g, since) for g, since in state.retired if g not in due))
@@ -53,5 +53,5 @@ def drop(session: Session, table: Relation) -> None:
     session.execute(f"DROP TABLE IF EXISTS {table.sql}")
 
 
-def _age(since: str, now: str) -> timedelta:
+def age(since: str, now: str) -> timedelta:
     return datetime.fromisoformat(now) - datetime.fromisoformat(since)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from dbt_trickle.names import RESERVED_PREFIX
@@ -57,12 +59,19 @@ def _computed(join: exp.Join, query: exp.Select, lateral: exp.Lateral, left: Par
         raise not_yet("LATERAL without FROM of more than values", lateral)
     _require_plain(query, lateral)
     values = [expr(bound(each.unalias(), by_name(left[1]))) for each in query.expressions]
+    return _with_columns(left[0], values, query, lateral, left, place)
+
+
+def _with_columns(
+    rows: Operator, values: Sequence[Expr], query: exp.Select, lateral: exp.Lateral, left: Part, place: Place
+) -> tuple[Project, Scope]:
+    """The left side's columns, and beside them these values under the names that the query gives them."""
     fresh = [_named(each, place) for each in query.expressions]
     kept = (Item(each, expr(column(each))) for each in left[0].columns)
     made = (Item(name, value) for name, value in zip(fresh, values, strict=True))
     shown = tuple(zip(map(_called, query.expressions), fresh, strict=True))
     beside = left[1].beside(scope_of(shown, (lateral.alias,) if lateral.alias else (), lateral))
-    return Project(left[0], (*kept, *made)), beside
+    return Project(rows, (*kept, *made)), beside
 
 
 def _require_plain(query: exp.Select, lateral: exp.Lateral) -> None:
@@ -108,12 +117,8 @@ def _value(join: exp.Join, query: exp.Select, lateral: exp.Lateral, left: Part, 
     condition = expr(exp.and_(*correlated)) if correlated else None
     calls = tuple(grouped.calls.values())
     looked_up = Lookup(left[0], tree, condition, calls, value, Lateral(side == "LEFT", items))
-    fresh = [_named(each, place) for each in query.expressions]
-    kept = (Item(each, expr(column(each))) for each in left[0].columns)
-    made = (Item(each, expr(column(name, (item.name,)))) for each, item in zip(fresh, items, strict=True))
-    shown = tuple(zip(map(_called, query.expressions), fresh, strict=True))
-    beside = left[1].beside(scope_of(shown, (lateral.alias,) if lateral.alias else (), lateral))
-    result: Operator = Project(looked_up, (*kept, *made))
+    fields_of = [expr(column(name, (item.name,))) for item in items]
+    result, beside = _with_columns(looked_up, fields_of, query, lateral, left, place)
     return (result if on is None else Filter(result, expr(bound(on, by_name(beside))))), beside
 
 
