@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -124,14 +125,16 @@ class Engine:
         invocation = Invocation(str(uuid.uuid4()), self.settings, now)
         planned = [Planned(each.pgt_id, str(uuid.uuid4()), each.public) for each in requests]
         parts = [self._part("open", lambda: invocation.open(self.session, planned))]
-        outcomes = []
+        outcomes: list[Outcome] = []
         for each in requests:
             standing = replace(each, existing=each.config.expose if each.public in self._known else None)
-            done = self._part("refresh", lambda it=standing: outcomes.append(refresh(it, self.session, invocation)))
-            parts.append(done)
+            parts.append(self._part("refresh", partial(self._refresh, standing, invocation, outcomes)))
             self._known.add(each.public)
         parts.append(self._part("close", lambda: invocation.close(self.session)))
         return Run(tuple(parts), tuple(outcomes), commits_below(self.warehouse) - before)
+
+    def _refresh(self, request: Request, invocation: Invocation, outcomes: list[Outcome]) -> None:
+        outcomes.append(refresh(request, self.session, invocation))
 
     def command(self, do: Callable[[], object]) -> Run:
         """What is no run, as one part. It may drop tables with all their commits: its statements' are counted."""

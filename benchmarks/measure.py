@@ -92,7 +92,8 @@ class Recorder:
         self._record(sql, lambda: self.inner.execute(sql))
 
     def query(self, sql: str) -> Sequence[Mapping[str, Any]]:
-        return self._record(sql, lambda: self.inner.query(sql))
+        rows: Sequence[Mapping[str, Any]] = self._record(sql, lambda: self.inner.query(sql))
+        return rows
 
     def now(self) -> float:
         """A clock that stands still while this one counts."""

@@ -33,6 +33,7 @@ SCENARIOS = (
     "planning",
     "chain",
     "downstream",
+    "forest",
 )
 
 

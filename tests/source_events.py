@@ -23,8 +23,9 @@ Written from `tests/functional/engine/source_events.yml` by `make update-fixture
 compared the stream table with its query as multisets.
 
 The second column is the outcome under `refresh_mode: differential`. Where that is an error, the old content serves,
-and the third column says what `refresh_mode: auto` does. Unless the line says otherwise the source has its change feed
-on, and the query names its columns.
+and the third column says what `refresh_mode: auto` does. Otherwise `auto` does the same, or, where so much has changed
+that it is cheaper, FULL (`max_change_ratio`, and what refreshes took). Unless the line says otherwise the source has
+its change feed on, and the query names its columns.
 
 Several events between two refreshes are one window: what the history of it holds decides together.
 """

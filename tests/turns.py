@@ -1,7 +1,7 @@
-"""Which part of what `make test` has not the time for: the commit of this checkout says it.
+"""Which part of what `make test` has not the time for: the code that this checkout's commit has says it.
 
-So a few commits meet all of it, and each one the same every time. TRICKLE_TURN, a number, says it of any commit; `all`
-takes everything, and who names a file or a test gets it.
+So a few commits meet all of it, and each one the same every time; one that changes documents only, what the one before
+it met. TRICKLE_TURN, a number, says it of any commit; `all` takes everything, and who names a file or a test gets it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pytest
 
 ASKED = os.environ.get("TRICKLE_TURN")
 ALL = ASKED == "all"
+CODE = ("dbt", "dbt_trickle", "tests")
 # Folders of whose classes one in so many has its turn. A test that is marked `in_turn(parts)` is one of its file alone.
 PARTS = {
     "tests/functional/adapter/": 3,
@@ -75,8 +76,9 @@ def _share(item: pytest.Item) -> tuple[str, str, int]:
 
 @cache  # it is asked for each test
 def _commit() -> int:
-    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", *(f"HEAD:{folder}" for folder in CODE)]
     try:
-        return int(subprocess.run(asked, capture_output=True, text=True, check=True).stdout, 16)
+        told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        return sum(int(each, 16) for each in told.split())
     except (OSError, subprocess.CalledProcessError):  # no git, or no checkout
         return 0

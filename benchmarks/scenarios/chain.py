@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.engine import Bench, Engine, Run
 from benchmarks.report import Result, Row, phases, seconds, where_time_goes, work
+from dbt_trickle.run.request import Request
 
 HOP, UNAFFECTED, READ = 7.0, 0.5, 2.0
 TITLE = "Stream tables over stream tables"
@@ -70,7 +71,7 @@ def _require(run: Run, action: str) -> Run:
 def _chain(bench: Bench, size: int, rounds: int) -> list[Run]:
     engine = bench.engine("chain")
     table = _source(bench, engine, "first", size)
-    requests = []
+    requests: list[Request] = []
     for number in range(LENGTH):
         above = requests[-1].public.sql if requests else table
         text = LINK.format(up=above)
@@ -94,7 +95,8 @@ def _wide(bench: Bench, size: int, rounds: int, width: int) -> tuple[list[Run], 
     ]
     engine.run(*requests)
     reached = requests[:width]
-    of_all, of_reached = [], []
+    of_all: list[Run] = []
+    of_reached: list[Run] = []
     for number in range(1 + rounds):
         for selected, found in ((requests, of_all), (reached, of_reached)):
             _change(bench, tables[0], 2 * number + (selected is reached))

@@ -55,7 +55,7 @@ def measure(bench: Bench, quick: bool) -> tuple[Result, dict[str, Any]]:
 
 def corpus() -> tuple[dict[str, str], dict[str, Schema]]:
     sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "corpus"))
-    import queries
+    import queries  # type: ignore[import-not-found]
 
     found = {name: " ".join(text.split()) for name, text in queries.of_small_tables().items()}
     named = {name: name for name in queries.SCHEMAS}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from dbt_trickle.catalog.state import Column, HeldBack, StreamTable
 from dbt_trickle.errors import WarehouseError
 from dbt_trickle.formats import delta
-from dbt_trickle.names import Relation
+from dbt_trickle.names import Relation, literal, quote
 from dbt_trickle.plan import canonical, compare
 from dbt_trickle.plan.canonical import Type
 from dbt_trickle.plan.public_view import showing, view_query
@@ -20,6 +20,7 @@ from dbt_trickle.run import recover
 from dbt_trickle.run.columns import described
 from dbt_trickle.run.frozen import Frozen, unverifiable
 from dbt_trickle.run.session import Session, meaning, own_settings, read_old_versions
+from dbt_trickle.tree import winners
 
 Use = Callable[[Mapping[str, str]], None]
 
@@ -60,12 +61,22 @@ class Comparison:
         return replace(self, has=has, should=should, columns=columns)
 
     @property
+    def possible(self) -> Comparison | None:
+        """With all rows that Spark may give, where a query can tell them: it is right to lack some of these."""
+        wider = winners.with_all_that_tie(self.should) if self.other_rows == "row_number()" else None
+        return replace(self, should=wider) if wider is not None else None
+
+    @property
     def report(self) -> str:
         return compare.report(self.has, self.should, [(c.name, t) for c, t in self.columns], SAMPLE)
 
     @property
     def rows(self) -> str:
         return compare.differing_rows(self.has, self.should, [(c.stored, t) for c, t in self.columns])
+
+    @property
+    def surplus(self) -> str:
+        return f"SELECT * FROM (\n{self.rows}\n) WHERE {quote(compare.DIFFERENCE)} = {literal('surplus')}"
 
 
 class OtherColumns(WarehouseError):

@@ -14,7 +14,6 @@ from dbt_trickle import sql
 from dbt_trickle.catalog.state import Refresh, StreamTable
 from dbt_trickle.errors import TrickleError, WarehouseError
 from dbt_trickle.formats.base import SourceVersion
-from dbt_trickle.names import quote
 from dbt_trickle.plan.agree import Apart, agree
 from dbt_trickle.plan.decide import Decision, predicted
 from dbt_trickle.plan.due import Scheduled
@@ -88,12 +87,11 @@ class _Future:
         found = sql.analyse(query)
         if isinstance(found, sql.Unparsed):
             return None
-        edits = []
+        edits: list[sql.Edit] = []
         for ref in found.tables:
             relation = qualified(ref.parts, None)
             if not ref.travels and relation is not None and (text := self.texts.get(relation.key)) is not None:
-                alias = "" if ref.aliased else f" AS {quote(ref.parts[-1])}"
-                edits.append(sql.Edit(ref.start, ref.end, f"(\n{text}\n){alias}"))
+                edits += ref.by(f"(\n{text}\n)")
         return sql.splice(query, edits) if edits else None
 
     def agrees(self, pinned: PinnedQuery) -> bool:

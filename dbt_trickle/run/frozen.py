@@ -16,7 +16,7 @@ from dbt_trickle.catalog.state import Column, StreamTable
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import FUNCTION, VIEW, Commit, SourceVersion
-from dbt_trickle.names import Relation, key_of, quote
+from dbt_trickle.names import Relation, key_of
 from dbt_trickle.plan.public_view import view_query
 from dbt_trickle.run import functions
 from dbt_trickle.run.pins import MAX_VIEW_DEPTH, qualified
@@ -96,8 +96,7 @@ class Frozen:
                 continue
             is_view = version.kind == VIEW
             pinned = self._view(relation, version, then, depth) if is_view else self._stream_table(version)
-            alias = "" if ref.aliased else f" AS {quote(ref.parts[-1])}"
-            edits.append(sql.Edit(ref.start, ref.end, pinned + alias))
+            edits += ref.by(pinned)
         return sql.splice(text, edits)
 
     def _view(

@@ -17,7 +17,7 @@ from dbt_trickle.catalog.state import StreamTable, Unversioned
 from dbt_trickle.errors import ModelError, WarehouseError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import Frontier, SourceVersion
-from dbt_trickle.names import Relation, placeholder, quote
+from dbt_trickle.names import Relation, placeholder
 from dbt_trickle.plan.points import Branch
 from dbt_trickle.run.functions import WITHOUT_SCHEMA, Functions
 from dbt_trickle.run.pins import (
@@ -121,7 +121,8 @@ class Sources:
         inlined: dict[Relation, str] = {}
         branches: dict[str, Branch] = {}
         volatile = [*found.volatile, *own.volatile]
-        edits, places = [], []
+        edits: list[sql.Edit] = []
+        places: list[sql.Edit] = []
         for ref in found.tables:
             relation = qualified(ref.parts, schema)
             if relation is None:
@@ -147,11 +148,14 @@ class Sources:
             branches.update(pin.branches)
             volatile += pin.volatile
             if pin.text is not None:
-                alias = f" AS {quote(ref.parts[-1])}" if not ref.aliased else ""
-                edits.append(sql.Edit(ref.start, ref.end, pin.text + (alias if pin.needs_alias else "")))
-                places.append(sql.Edit(ref.start, ref.end, pin.template + alias))
+                as_is = sql.Edit(ref.start, ref.end, pin.text)
+                edits += ref.by(pin.text) if pin.needs_alias else (as_is,)
+                # The template's table is known by the schema's name, too, unless an alias takes that away.
+                plain = ref.named and not pin.needs_alias
+                places += (replace(as_is, text=pin.template),) if plain else ref.by(pin.template)
             else:
                 edits += whole
+        places = list(dict.fromkeys(places))  # what names a column is told by each place that has the table
         # A volatile query has to be computed again even where its sources stand still.
         unversioned += [Unversioned(f"{name} is volatile") for name in found.volatile]
         return PinnedQuery(

@@ -60,7 +60,10 @@ def _verdict(session: Session, found: Comparison) -> Verdict:
     if not rows:
         return same
     if told := _other_rows(found, rows):
-        return replace(same, outcome=NOT_VERIFIABLE, reason=told)
+        beyond = _beyond(session, found)
+        if not beyond:
+            return replace(same, outcome=NOT_VERIFIABLE, reason=told)
+        return replace(_different(found, beyond), missing=0)  # it is right to lack rows that tie
     if certain is not found:
         rows = session.query(certain.report)
         if not rows:
@@ -68,6 +71,18 @@ def _verdict(session: Session, found: Comparison) -> Verdict:
             told = f"but for {names}: {_otherwise(*whys)} other values each time"
             return replace(same, reason=told)
         found = certain
+    return _different(found, rows)
+
+
+def _beyond(session: Session, found: Comparison) -> Sequence[Mapping[str, object]]:
+    """Of what it has too many: rows that its query gives in no order, for which no tie is an excuse."""
+    if found.possible is None:
+        return ()
+    return [row for row in session.query(found.possible.report) if int(str(row[compare.COPIES])) > 0]
+
+
+def _different(found: Comparison, rows: Sequence[Mapping[str, object]]) -> Verdict:
+    table = found.table
     samples: dict[bool, list[Row]] = {True: [], False: []}
     for row in rows:
         values = {c.name: _text(row[f"__pgt_{i}"]) for i, (c, _) in enumerate(found.columns)}
@@ -88,6 +103,8 @@ def differing_rows(session: Session, frozen: Frozen, table: StreamTable) -> str:
     """The SQL of the rows that differ, for dbt's test; an error where it cannot be told whether they may."""
     found = prepare(session, frozen, table, None)
     if found.other_rows and (told := _other_rows(found, session.query(found.report))):
+        if found.possible is not None and _beyond(session, found):
+            return found.possible.surplus
         raise unverifiable(told)
     return found.certain.rows
 

@@ -6,15 +6,17 @@ The text that runs as the user's query is his own, with names pinned to versions
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
+from dbt_trickle.names import RESERVED_PREFIX, quote
 from dbt_trickle.sql.grammar import AsWritten
+from dbt_trickle.sql.text import Edit
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,14 @@ class TableRef:
     end: int  # exclusive
     aliased: bool
     travels: bool  # the user wrote VERSION or TIMESTAMP AS OF himself
+    named: tuple[tuple[int, int], ...] = ()  # where columns of it are written `schema.table.column`: the first two
+    alias: str = ""  # what it is to be called where it is replaced by something that has no name
+
+    def by(self, text: str) -> tuple[Edit, ...]:
+        """What stands in its place has the names that the query knows it by."""
+        columns = self.named if self.alias != self.parts[-1] else ()
+        called = "" if self.aliased else f" AS {quote(self.alias)}"
+        return (Edit(self.start, self.end, text + called), *(Edit(*at, quote(self.alias)) for at in columns))
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ def analyse(sql: str) -> Analysis | Unparsed:
                 return Unparsed(f"the place of {table.sql(dialect=Spark)} in the text is not known")
             tables.append(ref)
     return Analysis(
-        tuple(sorted(tables, key=lambda ref: ref.start)),
+        tuple(_called(sorted(tables, key=lambda ref: ref.start), tree)),
         tuple(sorted(set(_unknown_functions(tree)))),
         tuple(sorted({*_volatile(tree), *_SUBSTITUTED.findall(sql)})),
         tuple(sorted({f for f in table_functions if f not in PURE_TABLE_FUNCTIONS})),
@@ -108,6 +118,30 @@ def _ref(table: exp.Table) -> TableRef | None:
         bool(table.alias),
         bool(table.args.get("version") or table.args.get("when")),
     )
+
+
+def _called(tables: Sequence[TableRef], tree: exp.Query) -> Iterator[TableRef]:
+    """With an alias a relation is no longer known as `schema.table`. Its last name in that place could mean something
+    else: another relation in a subquery, or a field of a column. So it gets a name that means nothing else; but not
+    where columns are written both ways.
+    """
+    columns = [[*column.parts] for column in tree.find_all(exp.Column)]
+    short = {parts[0].name.lower() for parts in columns if len(parts) > 1}
+    numbers: dict[tuple[str, ...], int] = {}
+    for ref in tables:
+        own = tuple(part.lower() for part in ref.parts)
+        named = () if ref.aliased or len(own) == 1 else tuple(_qualifiers(own, columns))
+        alias = ref.parts[-1]
+        if named and alias.lower() not in short:
+            alias = f"{RESERVED_PREFIX}{alias}_{numbers.setdefault(own, len(numbers) + 1)}"
+        yield replace(ref, named=named, alias=alias)
+
+
+def _qualifiers(own: tuple[str, ...], columns: Iterable[Sequence[exp.Expr]]) -> Iterator[tuple[int, int]]:
+    for parts in columns:
+        qualifier = parts[: len(own)]
+        if len(parts) > len(own) and tuple(part.name.lower() for part in qualifier) == own:
+            yield qualifier[0].meta["start"], qualifier[-1].meta["end"] + 1
 
 
 def _is_cte(table: exp.Table) -> bool:

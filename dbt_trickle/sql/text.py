@@ -18,8 +18,8 @@ class Edit:
 
 
 def splice(sql: str, edits: list[Edit]) -> str:
-    """The text with the edits made, from the back so that positions stay right."""
-    for edit in sorted(edits, key=lambda e: e.start, reverse=True):
+    """The text with the edits made, each once, from the back so that positions stay right."""
+    for edit in sorted(dict.fromkeys(edits), key=lambda e: e.start, reverse=True):
         sql = sql[: edit.start] + edit.text + sql[edit.end :]
     return sql
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from dbt_trickle.names import quote
 from dbt_trickle.sql import verbatim
@@ -34,12 +35,24 @@ class Block:
         return bool(self.source) and not (self.where or self.grouped or self.over or self.computed)
 
 
+class Style(Enum):
+    """Of one tree there are several texts: queries that Spark plans otherwise are understood as the same."""
+
+    MERGED = "a filter over groups is HAVING"
+    APART = "it is WHERE over a subquery"
+    ALIASED = "what a SELECT computes is named by its alias further right"
+    PLAIN = "a column that keeps its name has no alias"
+
+
 @dataclass(frozen=True)
 class Writer:
     at: Mapping[str, str]
     aliases: Iterator[str]  # for subqueries
-    merged: bool
-    lateral: bool
+    style: Style
+
+    @property
+    def plain(self) -> bool:
+        return self.style is Style.PLAIN
 
 
 def subquery(block: Block, tree: Operator, writer: Writer) -> Block:
@@ -62,8 +75,8 @@ def labels_of(columns: tuple[str, ...]) -> tuple[str, ...]:
     return short if len({name.lower() for name in short}) == len(short) else columns
 
 
-def select(block: Block, chosen: Mapping[str, str]) -> str:
-    text = "SELECT " + ", ".join(_called(value, name, block.over) for name, value in chosen.items())
+def select(block: Block, chosen: Mapping[str, str], plain: bool = False) -> str:
+    text = "SELECT " + ", ".join(_called(value, name, plain or block.over) for name, value in chosen.items())
     text += f"\nFROM {block.source}" if block.source else ""
     for word, conditions in (("WHERE", block.where), ("GROUP BY", block.group), ("HAVING", block.having)):
         if conditions:
@@ -72,8 +85,8 @@ def select(block: Block, chosen: Mapping[str, str]) -> str:
     return text
 
 
-def _called(value: str, name: str, over: bool) -> str:
-    passed_on = over and value.endswith(f".{quote(name)}") and len(Verbatim().tokenize(value)) == len("a.b")
+def _called(value: str, name: str, plain: bool) -> str:
+    passed_on = plain and value.endswith(f".{quote(name)}") and len(Verbatim().tokenize(value)) == len("a.b")
     return value if passed_on else f"{value} AS {quote(name)}"
 
 

@@ -34,22 +34,18 @@ from dbt_trickle.tree.algebra import (
     Window,
     walk,
 )
-from dbt_trickle.tree.blocks import Block, Writer, labels_of, named, select, subquery
+from dbt_trickle.tree.blocks import Block, Style, Writer, labels_of, named, select, subquery
 from dbt_trickle.tree.lateral_aliases import by_aliases
 from dbt_trickle.tree.pivot_text import pivot, unpivot
 from dbt_trickle.tree.render import join_word, looked_up, spelled_out
 from dbt_trickle.tree.values import Expr, Lateral, Pivoted, Predicate
 
 
-def flat(tree: Project, at: Mapping[str, str], merged: bool = True, lateral: bool = False) -> str:
-    """The tree's rows as one query; `at` has the FROM text of each source.
-
-    A filter over groups is HAVING, or (not merged) WHERE over a subquery: the tree is the same for both. `lateral`:
-    what a SELECT computes is named by its alias further right.
-    """
+def flat(tree: Project, at: Mapping[str, str], style: Style = Style.MERGED) -> str:
+    """The tree's rows as one query; `at` has the FROM text of each source."""
     taken = {each.alias.lower() for each in walk(tree) if isinstance(each, (Scan, Reference))}
     aliases = (name for name in (f"q{number}" for number in range(1, 10_000)) if name not in taken)
-    writer = Writer(at, aliases, merged, lateral)
+    writer = Writer(at, aliases, style)
     if not isinstance(tree.child, TopK):
         return _projected(tree, writer)
     top = tree.child
@@ -205,8 +201,11 @@ def _lateral(tree: Lookup, how: Lateral, below: Block, found: Block, writer: Wri
 def _union(word: str, tree: UnionAll | SetOperation, writer: Writer) -> Block:
     """Its columns are called as the query calls them: Spark does not remove an alias of a column of a union."""
     labels = labels_of(tree.columns)
-    branches = (_projected(each, writer, labels) for each in (tree.left, tree.right))
-    return named(f"\n{word}\n".join(branches), tree.columns, writer, labels)
+    branches = [_selected(each, writer, labels) for each in (tree.left, tree.right)]
+    if writer.style is Style.ALIASED:
+        branches = [(block, by_aliases(chosen, prefix="")) for block, chosen in branches]
+    text = f"\n{word}\n".join(select(*each, plain=writer.plain) for each in branches)
+    return named(text, tree.columns, writer, labels)
 
 
 @_block.register
@@ -231,7 +230,7 @@ def _(tree: Aggregate, writer: Writer) -> Block:
     calls = {call.name: below.of(call.value) for call in tree.calls}
     values = {**{name: verbatim.atomic(value) for name, value in keys.items()}, **calls}
     block = replace(below, values=values, group=group, grouped=True)
-    return block if writer.merged else subquery(block, tree, writer)
+    return subquery(block, tree, writer) if writer.style is Style.APART else block
 
 
 def _pivoted_rows(tree: Aggregate, how: Pivoted) -> Operator:
@@ -268,7 +267,7 @@ def _(tree: Project, writer: Writer) -> Block:
 
 
 def _projected(tree: Project, writer: Writer, labels: tuple[str, ...] = ()) -> str:
-    return select(*_selected(tree, writer, labels))
+    return select(*_selected(tree, writer, labels), plain=writer.plain)
 
 
 def _selected(tree: Project, writer: Writer, labels: tuple[str, ...] = ()) -> tuple[Block, dict[str, str]]:
@@ -279,7 +278,7 @@ def _selected(tree: Project, writer: Writer, labels: tuple[str, ...] = ()) -> tu
         below = subquery(below, tree.child, writer)
     values = (below.of(item.value) for item in tree.items)
     chosen = dict(zip(labels or tree.columns, values, strict=True))
-    return below, by_aliases(chosen) if writer.lateral and not labels else chosen
+    return below, by_aliases(chosen) if writer.style is Style.ALIASED and not labels else chosen
 
 
 def _as_table(tree: Operator, writer: Writer, alone: bool = False) -> Block:

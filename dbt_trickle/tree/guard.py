@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from dbt_trickle.names import quote
 from dbt_trickle.tree.algebra import Project
+from dbt_trickle.tree.blocks import Style
 from dbt_trickle.tree.build import build
 from dbt_trickle.tree.flat import flat
 from dbt_trickle.tree.plan_loops import with_columns
@@ -39,8 +40,7 @@ def regenerated(text: str, sources: Mapping[str, Schema]) -> str:
 
 def candidates(tree: Project, at: Mapping[str, str]) -> tuple[str, ...]:
     """The tree as queries of one meaning, the likeliest first: Spark need only plan one of them as the original."""
-    ways = ((True, False), (False, False), (True, True))
-    return tuple(dict.fromkeys(flat(tree, at, merged, lateral) for merged, lateral in ways))
+    return tuple(dict.fromkeys(flat(tree, at, style) for style in Style))
 
 
 def same_plan(original: str, regenerated: str) -> bool:

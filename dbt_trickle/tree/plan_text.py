@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 
 from dbt_trickle.tree import plan_loops
 from dbt_trickle.tree.plan_distinct import in_order, lists_of
@@ -234,17 +235,26 @@ def _as_read_above(project: str, numbers: Mapping[str, int]) -> str:
 
 
 def _numbered(tree: Node) -> Node:
+    """What a union's branch reads is seen by that branch alone, so its ids are its own: where a query reads one thing
+    twice Spark may give both branches the same ids, or may not. Above the union its columns have the first one's.
+    """
     numbers: dict[str, int] = {}
+    places = count()
 
-    def number(key: str) -> int:
-        return numbers.setdefault(key, len(numbers))
+    def numbered(node: Node, ordered: bool, place: str) -> Node:
+        def number(key: str) -> int:
+            return numbers.setdefault(key, len(numbers))
 
-    def numbered(node: Node, ordered: bool) -> Node:
-        text = _as_read_above(node.text, numbers) if node.kind == "Project" and not ordered else node.text
-        text = _ID.sub(lambda match: f"#{number(match.group(1))}{match.group(2)}", text)
+        text = node.text
+        if node.kind == "Project" and not ordered:
+            text = _as_read_above(text, {key.removeprefix(place): n for key, n in numbers.items() if place in key})
+        text = _ID.sub(lambda match: f"#{number(place + match.group(1))}{match.group(2)}", text)
         text = _CTE.sub(lambda match: f"{match.group(1)} {number(f'cte {match.group(2)}')}", text)
         below = _is_ordered_below(node, ordered)
-        inner = tuple(numbered(each, True) for each in node.inner)
-        return Node(text, tuple(numbered(child, below) for child in node.children), inner)
+        inner = tuple(numbered(each, True, place) for each in node.inner)
+        apart = node.kind == "Union"
+        at = [f"{next(places)}." if apart and n else place for n in range(len(node.children))]
+        children = tuple(numbered(child, below, where) for child, where in zip(node.children, at, strict=True))
+        return Node(text, children, inner)
 
-    return numbered(tree, True)
+    return numbered(tree, True, "")

@@ -67,6 +67,16 @@ class TestLeeway:
             verify.differing_rows(world.looking, Frozen(world.looking), world.states()[request.pgt_id])
         assert self.verified(world, request, "DELETE FROM {}").outcome == verify.DIFFERENT
 
+    def test_a_row_that_comes_first_in_no_order(self, world: World) -> None:
+        """As many rows as there should be, and one that no tie is an excuse for."""
+        request = self.made(world, "no_tie", "SELECT id, grp FROM (" + NUMBERED + ") q WHERE n = 1")
+        found = self.verified(world, request, "UPDATE {} SET id = 3 WHERE grp = 1")
+        assert (found.outcome, found.missing, found.surplus) == (verify.DIFFERENT, 0, 1)
+        assert [dict(row.values) for row in found.surplus_rows] == [{"id": "3", "grp": "1"}]
+        state = world.states()[request.pgt_id]
+        rows = world.looking.query(verify.differing_rows(world.looking, Frozen(world.looking), state))
+        assert [(row["id"], row["grp"]) for row in rows] == [(3, 1)]
+
     @pytest.mark.parametrize("mode", ["auto", "full"])
     def test_of_a_query_that_is_not_understood(self, world: World, mode: str) -> None:
         table = self.source(world, f"words_{mode}")

@@ -215,6 +215,19 @@ def test_below_a_window_as_well_but_not_below_a_union() -> None:
     assert not guard.same_plan(plan, without)  # that is another set of columns
 
 
+def test_a_branch_of_a_union_has_ids_of_its_own() -> None:
+    again = (
+        "Union false, false\n"
+        ":- Project [k#1L]\n:  +- Relation o[k#1L,n#2L] parquet\n"
+        "+- Project [n#2L]\n   +- Relation o[k#1L,n#2L] parquet"
+    )
+    apart = again.replace("n#2L]\n   +- Relation o[k#1L,n#2L]", "n#4L]\n   +- Relation o[k#3L,n#4L]")
+    assert guard.same_plan(again, apart)
+    assert not guard.same_plan(again, apart.replace("Project [n#4L]", "Project [k#3L]"))
+    joined = again.replace("Union false, false", "Join Inner, (k#1L = n#2L)")
+    assert not guard.same_plan(joined, apart.replace("Union false, false", "Join Inner, (k#1L = n#4L)"))
+
+
 def test_at_the_top_and_below_a_union_a_column_may_not_be_passed_on_twice() -> None:
     relation = "Relation spark_catalog.shop.o[k#1L,v#2L] parquet"
     for above in ("", "Union false, false\n:- "):

@@ -25,6 +25,7 @@ from dbt_trickle.tree.algebra import (
     scans,
     walk,
 )
+from dbt_trickle.tree.blocks import Style
 from dbt_trickle.tree.build import Built, Unsupported, build
 from dbt_trickle.tree.flat import flat
 from dbt_trickle.tree.printed import printed
@@ -63,10 +64,10 @@ def test_rendered_text_is_the_same_tree(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if "tree" in case], ids=lambda case: case["sql"][:80])
-@pytest.mark.parametrize("merged", [True, False])
-def test_the_flat_text_is_a_tree_of_the_same_columns(case: dict[str, Any], merged: bool) -> None:
+@pytest.mark.parametrize("style", [Style.MERGED, Style.APART, Style.PLAIN])
+def test_the_flat_text_is_a_tree_of_the_same_columns(case: dict[str, Any], style: Style) -> None:
     tree = built(case["sql"]).tree
-    again = built(flat(tree, PLACEHOLDERS, merged)).tree
+    again = built(flat(tree, PLACEHOLDERS, style)).tree
     assert [read(scan) for scan in scans(again)] == [read(scan) for scan in scans(tree)]
     assert again.columns == tree.columns
 
