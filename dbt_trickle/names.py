@@ -10,6 +10,7 @@ import xxhash
 from dbt_trickle.errors import ConfigError, TrickleBug
 
 RESERVED_PREFIX = "__pgt_"
+SESSION_CATALOG = "spark_catalog"  # Spark's own
 LONGEST_IDENTIFIER = 255
 LONGEST_SCHEMA = 128  # in Hive's metastore; others take more
 # What a Delta column may not be called without column mapping.

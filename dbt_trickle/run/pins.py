@@ -11,14 +11,13 @@ from dbt_trickle.catalog.state import Dependency, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import FUNCTION, VIEW, Frontier, SourceVersion
-from dbt_trickle.names import Relation, key_of, placeholder
+from dbt_trickle.names import SESSION_CATALOG, Relation, key_of, placeholder
 from dbt_trickle.plan.points import Branch
 from dbt_trickle.plan.public_view import view_query
 from dbt_trickle.run.views import ViewText
 from dbt_trickle.sql.text import Edit
 
 MAX_VIEW_DEPTH = 10
-SESSION_CATALOG = "spark_catalog"
 NOT_CAPTURED = "the next refresh tells"
 Meaning = tuple[tuple[str, str], ...]
 

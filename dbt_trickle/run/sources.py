@@ -151,7 +151,7 @@ class Sources:
                 as_is = sql.Edit(ref.start, ref.end, pin.text)
                 edits += ref.by(pin.text) if pin.needs_alias else (as_is,)
                 # The template's table is known by the schema's name, too, unless an alias takes that away.
-                plain = ref.named and not pin.needs_alias
+                plain = ref.whole and not pin.needs_alias
                 places += (replace(as_is, text=pin.template),) if plain else ref.by(pin.template)
             else:
                 edits += whole

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dbt_trickle.sql.analysis import PURE_TABLE_FUNCTIONS, VOLATILE, Analysis, TableRef, Unparsed, analyse
+from dbt_trickle.sql.analysis import PURE_TABLE_FUNCTIONS, VOLATILE, Analysis, Unparsed, analyse
+from dbt_trickle.sql.refs import TableRef
 from dbt_trickle.sql.text import Edit, splice, without_terminator, words
 
 __all__ = [

@@ -6,36 +6,16 @@ The text that runs as the user's query is his own, with names pinned to versions
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
-from dbt_trickle.names import RESERVED_PREFIX, quote
 from dbt_trickle.sql.grammar import AsWritten
-from dbt_trickle.sql.text import Edit
-
-
-@dataclass(frozen=True)
-class TableRef:
-    """One place where the query names a relation: its parts, where they stand, what follows."""
-
-    parts: tuple[str, ...]
-    start: int
-    end: int  # exclusive
-    aliased: bool
-    travels: bool  # the user wrote VERSION or TIMESTAMP AS OF himself
-    named: tuple[tuple[int, int], ...] = ()  # where columns of it are written `schema.table.column`: the first two
-    alias: str = ""  # what it is to be called where it is replaced by something that has no name
-
-    def by(self, text: str) -> tuple[Edit, ...]:
-        """What stands in its place has the names that the query knows it by."""
-        columns = self.named if self.alias != self.parts[-1] else ()
-        called = "" if self.aliased else f" AS {quote(self.alias)}"
-        return (Edit(self.start, self.end, text + called), *(Edit(*at, quote(self.alias)) for at in columns))
+from dbt_trickle.sql.refs import TableRef, called, ref_of
 
 
 @dataclass(frozen=True)
@@ -84,17 +64,18 @@ def analyse(sql: str) -> Analysis | Unparsed:
     if not isinstance(tree, exp.Query) or tree.find(exp.Command):
         return Unparsed("it is not a query that the parser understands")
     drop_hints(tree)
-    tables, table_functions = [], []
+    tables: list[tuple[exp.Table, TableRef]] = []
+    table_functions = []
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier):
             table_functions.append(_function_name(table.this))
         elif not _is_cte(table):
-            ref = _ref(table)
+            ref = ref_of(table)
             if ref is None:
                 return Unparsed(f"the place of {table.sql(dialect=Spark)} in the text is not known")
-            tables.append(ref)
+            tables.append((table, ref))
     return Analysis(
-        tuple(_called(sorted(tables, key=lambda ref: ref.start), tree)),
+        tuple(called(sorted(tables, key=lambda each: each[1].start), tree)),
         tuple(sorted(set(_unknown_functions(tree)))),
         tuple(sorted({*_volatile(tree), *_SUBSTITUTED.findall(sql)})),
         tuple(sorted({f for f in table_functions if f not in PURE_TABLE_FUNCTIONS})),
@@ -105,43 +86,6 @@ def drop_hints(tree: exp.Expr) -> None:
     """/*+ BROADCAST(c) */ looks like a call, and its c like a table; it says how, and not what."""
     for hint in list(tree.find_all(exp.Hint)):
         hint.pop()
-
-
-def _ref(table: exp.Table) -> TableRef | None:
-    marks = [part.meta for part in table.parts]
-    if not all("start" in mark and "end" in mark for mark in marks):
-        return None
-    return TableRef(
-        tuple(part.name for part in table.parts),
-        marks[0]["start"],
-        marks[-1]["end"] + 1,
-        bool(table.alias),
-        bool(table.args.get("version") or table.args.get("when")),
-    )
-
-
-def _called(tables: Sequence[TableRef], tree: exp.Query) -> Iterator[TableRef]:
-    """With an alias a relation is no longer known as `schema.table`. Its last name in that place could mean something
-    else: another relation in a subquery, or a field of a column. So it gets a name that means nothing else; but not
-    where columns are written both ways.
-    """
-    columns = [[*column.parts] for column in tree.find_all(exp.Column)]
-    short = {parts[0].name.lower() for parts in columns if len(parts) > 1}
-    numbers: dict[tuple[str, ...], int] = {}
-    for ref in tables:
-        own = tuple(part.lower() for part in ref.parts)
-        named = () if ref.aliased or len(own) == 1 else tuple(_qualifiers(own, columns))
-        alias = ref.parts[-1]
-        if named and alias.lower() not in short:
-            alias = f"{RESERVED_PREFIX}{alias}_{numbers.setdefault(own, len(numbers) + 1)}"
-        yield replace(ref, named=named, alias=alias)
-
-
-def _qualifiers(own: tuple[str, ...], columns: Iterable[Sequence[exp.Expr]]) -> Iterator[tuple[int, int]]:
-    for parts in columns:
-        qualifier = parts[: len(own)]
-        if len(parts) > len(own) and tuple(part.name.lower() for part in qualifier) == own:
-            yield qualifier[0].meta["start"], qualifier[-1].meta["end"] + 1
 
 
 def _is_cte(table: exp.Table) -> bool:

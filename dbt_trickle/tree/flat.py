@@ -203,9 +203,9 @@ def _union(word: str, tree: UnionAll | SetOperation, writer: Writer) -> Block:
     labels = labels_of(tree.columns)
     branches = [_selected(each, writer, labels) for each in (tree.left, tree.right)]
     if writer.style is Style.ALIASED:
-        branches = [(block, by_aliases(chosen, prefix="")) for block, chosen in branches]
+        branches = [(block, by_aliases(chosen)) for block, chosen in branches]
     text = f"\n{word}\n".join(select(*each, plain=writer.plain) for each in branches)
-    return named(text, tree.columns, writer, labels)
+    return named(text, tree.columns, writer, tuple(branches[0][1]))
 
 
 @_block.register

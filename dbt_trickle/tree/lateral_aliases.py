@@ -14,11 +14,10 @@ from dbt_trickle.sql.text import Edit, splice
 from dbt_trickle.sql.verbatim import Verbatim
 
 
-def by_aliases(chosen: Mapping[str, str], prefix: str = f"{RESERVED_PREFIX}alias_") -> dict[str, str]:
+def by_aliases(chosen: Mapping[str, str]) -> dict[str, str]:
     """The select list, by what its columns are called, with aliases for the expressions that are in others.
 
-    They are called as no column is: a name that is a column's means that one. Where what is above must find them under
-    their own names there is no prefix, and such a text means something else.
+    They are called as no column is: a name that is a column's means that one.
     """
     tokens = {label: Verbatim().tokenize(text) for label, text in chosen.items()}
     found: dict[str, str] = {}
@@ -27,10 +26,10 @@ def by_aliases(chosen: Mapping[str, str], prefix: str = f"{RESERVED_PREFIX}alias
         before = sorted((each for each in found if _computes(tokens[each])), key=lambda each: -len(tokens[each]))
         edits: list[Edit] = []
         for other in before:
-            for edit in _occurrences(tokens[label], tokens[other], quote(f"{prefix}{other}")):
+            for edit in _occurrences(tokens[label], tokens[other], quote(f"{RESERVED_PREFIX}alias_{other}")):
                 if all(edit.end <= each.start or each.end <= edit.start for each in edits):
                     edits.append(edit)
-                    called[other] = f"{prefix}{other}"
+                    called[other] = f"{RESERVED_PREFIX}alias_{other}"
         found[label] = splice(text, edits)
     return {called.get(label, label): text for label, text in found.items()}
 

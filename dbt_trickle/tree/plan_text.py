@@ -109,13 +109,15 @@ def _without_names(tree: Node) -> Node:
 def _without_renaming(tree: Node) -> Node:
     """But for the keys of a copy that LATERAL has of what is before it: by their ids they are told from that."""
     copied = _made_twice(tree)
-    same = {
-        new: old
+    pairs = {
+        (new, old)
         for node in walk(tree)
         if node.kind in ("Project", "Aggregate")
         for old, new in _RENAMED.findall(node.text)
         if not (old in copied and _is_distinct(node.text))
     }
+    often = Counter(new for new, _ in pairs)
+    same = {new: old for new, old in pairs if often[new] == 1}  # another column in another place is another one
 
     def first(match: re.Match[str]) -> str:
         number = match.group(1)
@@ -195,7 +197,7 @@ def _output(node: Node) -> list[str] | None:
                 # An empty list is not printed: [#1] may be the keys, or what is made without keys. Keys have no AS.
                 listed = node.text.removeprefix("Aggregate ") if " AS " in node.text else ""
             return _made(listed)
-        case "Filter" | "Sort":
+        case "Filter" | "Sort" | "Union":  # a union's are those of its first branch
             return _output(node.children[0])
         case "Expand":
             lists = lists_of("Expand", node.text)

@@ -9,12 +9,15 @@ from sqlglot import exp
 
 from dbt_trickle.sql import verbatim
 from dbt_trickle.sql.text import Edit, splice, words
-from dbt_trickle.tree.functions import AGGREGATES
+from dbt_trickle.tree.functions import OF_LAMBDAS, SCALARS
 from dbt_trickle.tree.leeway import leeway_of_text
 
 _CHOOSES, _TAKES_ALL = "row_number", "rank"
 # Of more rows below, these have others than all of what they have of fewer.
-_NOT_GROWING = (exp.Group, exp.Having, exp.Distinct, exp.SetOperation, exp.Limit, exp.Fetch, exp.Pivot, exp.Exists)
+_NOT_GROWING = (
+    *(exp.Group, exp.Having, exp.Distinct, exp.SetOperation, exp.Limit, exp.Offset, exp.Fetch, exp.Pivot, exp.Exists),
+    *(exp.TableSample, exp.Any, exp.All),
+)
 
 
 def with_all_that_tie(text: str) -> str | None:
@@ -32,7 +35,7 @@ def with_all_that_tie(text: str) -> str | None:
     named = numbers[0].parent
     if not isinstance(named, exp.Alias) or not isinstance(named.parent, exp.Select) or named.parent is query:
         return None
-    if not _only_asked_for_the_first(query, named.alias.lower()):
+    if not _only_asked_for_the_first(query, named.parent, named.alias.lower()):
         return None
     tokens = [token for token in verbatim.Verbatim().tokenize(text) if token.text.lower() == _CHOOSES]
     if len(tokens) != 1:
@@ -53,7 +56,8 @@ def _grows(query: exp.Query) -> bool:
         return False
     if any(join.side or join.kind.upper() not in ("", "INNER", "CROSS") for join in query.find_all(exp.Join)):
         return False
-    if any(call.name.lower() in AGGREGATES for call in query.find_all(exp.Anonymous)):
+    calls = (call for call in query.find_all(exp.Anonymous) if not _is_call(call, _CHOOSES))
+    if not all(isinstance(call.this, str) and call.this.lower() in SCALARS | OF_LAMBDAS for call in calls):
         return False
     within = (each for each in query.find_all(exp.Query) if each is not query and not isinstance(each, exp.Subquery))
     if not all(_is_a_relation(each) for each in within):
@@ -71,16 +75,52 @@ def _is_a_relation(query: exp.Expr) -> bool:
     )
 
 
-def _only_asked_for_the_first(query: exp.Query, name: str) -> bool:
-    uses = [column for column in query.find_all(exp.Column) if column.name.lower() == name]
-    asked = [_is_the_first(column) for column in uses]
-    return any(asked) and all(one or column.parent is query for one, column in zip(asked, uses, strict=True))
+def _only_asked_for_the_first(query: exp.Query, numbered: exp.Select, name: str) -> bool:
+    """All that names the number asks in the WHERE of the one query that reads it whether it is 1, or shows it last."""
+    found = _reader(query, numbered)
+    if found is None or any(each.args.get("using") or each.args.get("method") for each in query.find_all(exp.Join)):
+        return False  # columns that are named there are not seen
+    reader, alias = found
+    alone = not (reader.args.get("joins") or reader.args.get("laterals"))
+    asked = False
+    for column in query.find_all(exp.Column):
+        if column.name.lower() != name:
+            continue
+        its = column.table.lower() == alias if column.table else alone
+        if not its or column.find_ancestor(exp.Select) is not reader:
+            return False
+        if _is_the_first(column):
+            asked = True
+        elif column.parent is not query:
+            return False
+    return asked
+
+
+def _reader(query: exp.Query, numbered: exp.Select) -> tuple[exp.Select, str] | None:
+    """The SELECT that reads the numbered rows, and what it calls them."""
+    holder: exp.Expr | None = numbered.parent
+    read, called = holder, ""
+    if isinstance(holder, exp.CTE):
+        called = holder.alias.lower()
+        tables = [each for each in query.find_all(exp.Table) if len(each.parts) == 1 and each.name.lower() == called]
+        read = tables[0] if len(tables) == 1 else None
+    reader = read.find_ancestor(exp.Select) if read is not None else None
+    if holder is None or read is None or reader is None:
+        return None
+    given = [each.args["alias"] for each in (holder, read) if each.args.get("alias")]
+    if any(each.columns for each in given):
+        return None
+    return reader, read.alias.lower() or called
 
 
 def _is_the_first(column: exp.Column) -> bool:
-    node: exp.Expr | None = column.parent
-    if not isinstance(node, exp.EQ) or "1" not in (node.this.name, node.expression.name):
+    equal = column.parent
+    if not isinstance(equal, exp.EQ):
         return False
-    while isinstance(node, (exp.EQ, exp.And, exp.Paren)):
+    other = equal.expression if equal.this is column else equal.this
+    if not isinstance(other, exp.Literal) or other.is_string or other.this != "1":
+        return False
+    node = equal.parent
+    while isinstance(node, (exp.And, exp.Paren)):
         node = node.parent
     return isinstance(node, exp.Where)

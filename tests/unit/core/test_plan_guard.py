@@ -228,6 +228,16 @@ def test_a_branch_of_a_union_has_ids_of_its_own() -> None:
     assert not guard.same_plan(joined, apart.replace("Union false, false", "Join Inner, (k#1L = n#4L)"))
 
 
+def test_what_both_branches_of_a_union_call_alike_is_that_of_the_first() -> None:
+    of = "Aggregate [{0}], [{0}, sum({1}) AS s#9L]\n+- Union false, false\n"
+    branches = (
+        "   :- Project [a#1L AS x#5L, b#2L AS y#6L]\n   :  +- Relation s.o[a#1L,b#2L] parquet\n"
+        "   +- Project [a#3L AS x#5L, b#4L AS y#6L]\n      +- Relation s.o[a#3L,b#4L] parquet"
+    )
+    assert not guard.same_plan(of.format("x#5L", "y#6L") + branches, of.format("y#6L", "x#5L") + branches)
+    assert guard.same_plan(of.format("x#5L", "y#6L") + branches, of.format("x#5L", "y#6L") + branches)
+
+
 def test_at_the_top_and_below_a_union_a_column_may_not_be_passed_on_twice() -> None:
     relation = "Relation spark_catalog.shop.o[k#1L,v#2L] parquet"
     for above in ("", "Union false, false\n:- "):

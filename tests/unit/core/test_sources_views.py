@@ -29,18 +29,24 @@ def test_views_are_read_through_to_their_tables() -> None:
     ("query", "then"),
     [
         ("select shop.v.k from shop.v", "select `__pgt_v_1`.k from {} AS `__pgt_v_1`"),
-        ("select Shop.v.* from shop.V", "select `__pgt_V_1`.* from {} AS `__pgt_V_1`"),
-        # A name that another relation, or a field, may have in the subquery.
+        ("select Shop.v.*, k from shop.V", "select `__pgt_V_1`.*, k from {} AS `__pgt_V_1`"),
+        ("select spark_catalog.shop.v.k from shop.v", "select `__pgt_v_1`.k from {} AS `__pgt_v_1`"),
         (
-            "select 1 from shop.v where exists (select 1 from a.t v where v.k = shop.v.k)",
-            "select 1 from {} AS `v` where exists (select 1 from `a`.`t` VERSION AS OF 2 v where v.k = shop.v.k)",
+            "with v as (select shop.v.k from shop.v) select v.k from v union all select shop.V.k from shop.V",
+            "with v as (select `__pgt_v_1`.k from {} AS `__pgt_v_1`) select v.k from v "
+            "union all select `__pgt_V_2`.k from {} AS `__pgt_V_2`",
         ),
+        # What is nearer may have a field of that name: an alias, a column, an argument. Spark refuses it otherwise.
         (
-            "select 1 from shop.v where exists (select 1 from a.t where k = shop.v.k)",
-            "select 1 from {} AS `__pgt_v_1` where exists "
-            "(select 1 from `a`.`t` VERSION AS OF 2 where k = `__pgt_v_1`.k)",
+            "select 1 from shop.v where exists (select 1 from a.t shop where shop.v.k = 1)",
+            "select 1 from {} AS `v` where exists (select 1 from `a`.`t` VERSION AS OF 2 shop where shop.v.k = 1)",
         ),
-        ("select v.k, shop.v.k from shop.v", "select v.k, shop.v.k from {} AS `v`"),  # Spark refuses that
+        ("select transform(a, Shop -> shop.v.k) from shop.v", "select transform(a, Shop -> shop.v.k) from {} AS `v`"),
+        (
+            "select q.y from (select shop.v.k as y from a.t shop) q cross join shop.v",
+            "select q.y from (select shop.v.k as y from `a`.`t` VERSION AS OF 2 shop) q cross join {} AS `v`",
+        ),
+        ("select v.k, shop.v.k from shop.v", "select v.k, shop.v.k from {} AS `v`"),
         ("select a.t.k from a.t", "select a.t.k from `a`.`t` VERSION AS OF 2"),
     ],
 )

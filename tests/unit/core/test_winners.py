@@ -29,6 +29,17 @@ LEFT_ALONE = {
     "read twice": "with d as ({}) select d.id from d join d e on d.id = e.id where d.n = 1",
     "another window": "select id, first(grp) over (order by id) as f from ({}) where n = 1",
     "a union": "select id from ({}) where n = 1 union all select id from s.c",
+    "asked otherwise": "select id from ({}) where (n = 1) = false",
+    "asked for the second in other words": "select id from ({}) where n = 1 + 1",
+    "asked as a text": "select id from ({}) where n = '1'",
+    "another column of its name": "select q.id, q.n from ({}) q join s.c c on c.id = q.id where c.n = 1",
+    "other names": "select q.a from ({}) as q(a, b, c) join s.c x on x.id = q.a where x.n = 1 and q.c = 2",
+    "joined by it": "select q.id from ({}) q join s.c using (n) where q.n = 1",
+    "joined by all names": "select q.id from ({}) q natural join s.c where q.n = 1",
+    "asked below it": "select id, n from (select id, row_number() over (order by x) as n from s.t where t.n = 1)",
+    "any": "select any(id > 1) as s from ({}) where n = 1",
+    "a function of a schema": "select builtin.max(id) as m from ({}) where n = 1",
+    "a sample": "select id from (select * from ({}) tablesample (5 rows)) where n = 1",
     "not one query": "select id from ({}) where n = 1; select 2",
 }
 
