@@ -1,7 +1,7 @@
 """Which part of what `make test` has not the time for: the code that this checkout's commit has says it.
 
-So a few commits meet all of it, and each one the same every time; one that changes documents only, what the one before
-it met. TRICKLE_TURN, a number, says it of any commit; `all` takes everything, and who names a file or a test gets it.
+So each one meets the same every time; one that changes documents only, what the one before it met. TRICKLE_TURN, a
+number, says it of any commit; `all` takes everything, and who names a file or a test gets it.
 """
 
 from __future__ import annotations

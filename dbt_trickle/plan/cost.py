@@ -62,13 +62,19 @@ def can_predict(state: StreamTable, moved: Sequence[Moved]) -> bool:
     measured = _past(state, touched).measured
     if state.last_full_ms is None or not measured:
         return False
-    return touched is None or touched <= REACH * max(rows for _, rows in measured)
+    if touched is None:
+        return True
+    sizes = [rows for _, rows in measured]
+    return touched <= REACH * max(sizes) and REACH * touched >= min(sizes)
 
 
 def choose(state: StreamTable, moved: Sequence[Moved], max_change_ratio: float) -> Choice:
-    choice = _by_cost(state, moved) if can_predict(state, moved) else _by_share(moved, max_change_ratio)
+    known = can_predict(state, moved)
+    choice = _by_cost(state, moved) if known else _by_share(moved, max_change_ratio)
     past = _past(state, choice.touched)
-    if choice.differential or past.fulls_chosen < max(past.patience, FIRST_PATIENCE):
+    # What tries were in vain for says nothing of changes of another size.
+    patience = max(past.patience, FIRST_PATIENCE) if known else FIRST_PATIENCE
+    if choice.differential or past.fulls_chosen < patience:
         return choice
     reason = f"{choice.reason}; tried after {past.fulls_chosen} full refreshes"
     return replace(choice, differential=True, reason=reason, tried=True)
@@ -91,9 +97,13 @@ def remembered(state: StreamTable, choice: Choice, spent_ms: int) -> StreamTable
     if not choice.tried:
         return _with(state, choice, Experience(measured, patience=FIRST_PATIENCE))
     if not _is_worth(spent_ms - (state.last_full_ms or 0), spent_ms, AGREED_MS):
-        # What was measured before spoke against it, and is not to outvote it.
-        measured = (now,)
+        # What was measured before of such changes spoke against it, and is not to outvote it.
+        measured = (*(each for each in past.measured if not _is_like(each[1], now[1])), now)[-KEPT:]
     return _with(state, choice, replace(_past(begun(state, choice), choice.touched), measured=measured))
+
+
+def _is_like(rows: int, others: int) -> bool:
+    return rows <= REACH * others and others <= REACH * rows
 
 
 def predicted_ms(measured: Sequence[tuple[int, int]], touched: int) -> int:

@@ -87,7 +87,7 @@ def decide(facts: Facts) -> Decision:
         return Decision("SKIP", SUPERSEDED, Work.NOTHING)
     if changed and not facts.full_refresh and (kept := _kept(config, changed)):
         return kept
-    if not changed and _suspended_by(state, "ERRORS", config):
+    if not changed and not facts.full_refresh and _suspended_by(state, "ERRORS", config):
         return Decision("SKIP", f"suspended after {state.consecutive_errors} errors", Work.NOTHING)
     if facts.not_due and not changed and not facts.full_refresh:
         return Decision("SKIP", facts.not_due, Work.NOTHING)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from dbt_trickle.capture.base import CommitFacts
 from dbt_trickle.capture.commits import commit_facts, nothing_changed, replaced_at
@@ -21,7 +22,7 @@ from dbt_trickle.formats.base import VIEW, SourceVersion
 from dbt_trickle.names import key_of
 from dbt_trickle.run.session import Session, is_missing, passes
 
-COMMITS = 1000  # that are looked at; to be further behind is a warning by itself
+COMMITS = 1000  # that are looked at first; of who is further behind, all since
 # While one stream table reads the change feed, the source is captured by it (catalog/capture_views.py).
 _NEEDS = ("TRIGGER", "TRANSITIONING", "WAL", "NONE")
 _LEVELS = (OK, WARNING, CRITICAL)
@@ -144,7 +145,7 @@ def _of_one_table(here: _Look, slowest: Consumer, *, judged: bool) -> SourceHeal
     storage = here.storages.get(key_of(row.source))
     anew = version.kind == "STREAM_TABLE" and storage not in (None, version.table_id)
     try:
-        rows = here.session.query(delta.history(version.table, COMMITS))
+        rows = _history(here.session, version)
         table = table_facts(here.session.query(delta.detail(version.table))[0])
     except WarehouseError as problem:
         if passes(problem):
@@ -162,6 +163,13 @@ def _of_one_table(here: _Look, slowest: Consumer, *, judged: bool) -> SourceHeal
     # Of what it goes on from, that is all; what it goes on to has versions of its own.
     reason = found.problem or "it was loaded anew since"
     return replace(found, newest_version=None, lag_versions=None, lag_bytes=None, lag_seconds=None, problem=reason)
+
+
+def _history(session: Session, consumed: SourceVersion) -> Sequence[Mapping[str, Any]]:
+    """Back to what was consumed, where it goes back so far."""
+    rows = session.query(delta.history(consumed.table, COMMITS))
+    since = max(int(row["version"]) for row in rows) - consumed.read_version + 1
+    return session.query(delta.history(consumed.table, since)) if len(rows) == COMMITS < since else rows
 
 
 def _measured(
@@ -197,8 +205,6 @@ def _judged(
     at = next((commit.committed_at for commit in commits if commit.version == consumed.read_version), None)
     if consumed.read_version > commits[-1].version or at not in (None, consumed.read_at):
         return replace(found, level=CRITICAL, problem="it was dropped and re-created")
-    if at is None and len(commits) == COMMITS:
-        return replace(found, level=WARNING, problem=f"more than {COMMITS} commits behind")
     if at is None:
         return replace(
             found, level=CRITICAL, problem=f"its history does not go back to version {consumed.read_version}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -11,6 +12,7 @@ from dbt_trickle.catalog.state import Dependency, StreamTable, Unversioned
 from dbt_trickle.errors import ModelError
 from dbt_trickle.formats import delta
 from dbt_trickle.formats.base import FUNCTION, VIEW, Frontier, SourceVersion
+from dbt_trickle.masking import masked
 from dbt_trickle.names import SESSION_CATALOG, Relation, key_of, placeholder
 from dbt_trickle.plan.points import Branch
 from dbt_trickle.plan.public_view import view_query
@@ -18,6 +20,7 @@ from dbt_trickle.run.views import ViewText
 from dbt_trickle.sql.text import Edit
 
 MAX_VIEW_DEPTH = 10
+_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]+@")
 NOT_CAPTURED = "the next refresh tells"
 Meaning = tuple[tuple[str, str], ...]
 
@@ -117,6 +120,16 @@ def view_version(relation: Relation, view: ViewText) -> SourceVersion:
 
 def unversioned_source(relation: Relation, reason: str) -> Pinned:
     return Pinned(None, False, unversioned=(Unversioned(f"{relation}: {reason}", str(relation)),))
+
+
+def require_no_password(relation: Relation) -> None:
+    """What the catalog keeps of a source is its name, in clear: frontiers, reasons, events."""
+    if _PASSWORD.search(relation.identifier):
+        raise ModelError(
+            "TRK-218",
+            f"the path of its source {masked(str(relation))} has a password in it",
+            remedy="Give it to the server, or to Spark's settings in the profile (`spark.hadoop.…`), and leave it out.",
+        )
 
 
 def no_such_source(relation: Relation) -> ModelError:

@@ -31,6 +31,7 @@ from dbt_trickle.run.pins import (
     no_such_storage,
     pinned_stream_table,
     qualified,
+    require_no_password,
     unversioned_source,
     view_version,
 )
@@ -197,6 +198,7 @@ class Sources:
             return pin
 
     def _resolve(self, session: Session, relation: Relation, wanted: Wanted, depth: int) -> Pinned:
+        require_no_password(relation)
         upstream = self._stream_table_at(relation)
         if upstream is not None:
             try:

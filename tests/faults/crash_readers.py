@@ -8,7 +8,6 @@ from typing import Any
 from crash_cases import Case, storages
 
 from dbt_trickle.capture.table import FEED_PROPERTY
-from dbt_trickle.catalog import store
 from dbt_trickle.catalog.state import StreamTable
 from dbt_trickle.names import Relation, changes_view, literal
 from dbt_trickle.run import leave
@@ -29,16 +28,13 @@ class Read(Case):
         return not of_a_buffer and "INSERT INTO" not in statement
 
     def ended(self) -> None:
-        is_read, state = self.reader.pgt_id in self._tables(), self._tables()[self.request.pgt_id]
+        states = self.world.states()
+        is_read, state = self.reader.pgt_id in states, states[self.request.pgt_id]
         staged = self.config.get("change_buffer") == "table"
         assert (state.buffer is not None) == is_read
         assert self._has_view() == is_read
         assert self._has_feed(state) == (is_read and not staged)
         assert (f"{state.storage_relation}_changes" in storages(self.world, self.request)) == (is_read and staged)
-
-    def _tables(self) -> Mapping[int, StreamTable]:
-        catalog = self.world.settings.catalog_schema
-        return store.parse(self.world.looking.query(store.read_query(catalog))).stream_tables
 
     def _has_view(self) -> bool:
         view = changes_view(self.world.settings.change_schema, self.request.pgt_id)
@@ -69,7 +65,7 @@ class LastReader(Read):
         self.world.run(self.reader)
 
     def act(self, session: Session, run: Invocation) -> None:
-        tables = self._tables()
+        tables = self.world.states()
         if self.reader.pgt_id in tables:
             reader = tables[self.reader.pgt_id]
             leave.drop(session, self.world.settings, reader, list(tables.values()), cascade=False, reads={})

@@ -69,4 +69,4 @@ class Source:
             raise WarehouseError("TRK-301", "[TABLE_OR_VIEW_NOT_FOUND]")
         if sql.startswith("DESCRIBE DETAIL"):
             return [{"id": "id", "properties": self.properties, "sizeInBytes": 1}]
-        return self.commits[::-1]
+        return self.commits[::-1][: int(sql.rpartition("LIMIT ")[2])]

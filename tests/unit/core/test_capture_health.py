@@ -121,7 +121,17 @@ VACUUM = {
         (Source(append(0, 5), append(1, 5), append(2, 5)), "critical", "it was dropped and re-created"),
         (Source(append(0, 5)), "critical", "it was dropped and re-created"),
         (Source(), "critical", "it is not there any more"),
-        (Source(*[append(n, 5) for n in range(2, 1002)]), "warning", "more than 1000 commits behind"),
+        (Source(*[append(n, 5) for n in range(2, 1102)]), "critical", "its history does not go back to version 1"),
+        (
+            Source(append(1, 1), *[append(n, 2, 10**6) for n in range(2, 1102)]),
+            "critical",
+            "1100 MB were written since, 1000 MB are allowed",
+        ),
+        (
+            Source(append(1, 1), {**VACUUM, "version": 2}, *[append(n, 2) for n in range(3, 1102)]),
+            "critical",
+            "it was vacuumed past version 1",
+        ),
     ],
 )
 def test_levels(source: Source, level: str, problem: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dbt_trickle.catalog.state import Experience, StreamTable
@@ -179,3 +179,30 @@ def test_what_a_decision_will_take(decision: Decision, expected: int | None) -> 
     told = Experience(((1_000, 10), (2_000, 20)))
     assert predicted(replace(KNOWN, told=told, last_diff_ms=700), decision) == expected
     assert predicted(None, decision) is None
+
+
+ROWS = 10_000_000
+
+
+@given(
+    fixed=st.integers(0, 30_000),
+    per_row=st.floats(0, 0.1),
+    full_ms=st.integers(1000, 60_000),
+    sizes=st.lists(st.integers(1, ROWS), min_size=2, max_size=4),
+    often=st.integers(1, 80),
+)
+@example(fixed=1500, per_row=0.02, full_ms=20_000, sizes=[3_000_000, 100], often=20)
+def test_a_change_of_another_size_is_not_judged_by_those_before(
+    fixed: int, per_row: float, full_ms: int, sizes: list[int], often: int
+) -> None:
+    """So many changes of one size, then of another: whatever was found out of the first, three are wrong at most."""
+    state = replace(KNOWN, last_full_ms=full_ms)
+    for touched in sizes:
+        takes, wrong = round(fixed + per_row * touched), []
+        clear = max(5000, 0.2 * takes, 0.2 * full_ms) < abs(takes - full_ms)
+        for _ in range(often):
+            choice = choose(state, [Moved("shop.orders", touched, ROWS)], 0.15)
+            state = remembered(state, choice, takes)
+            wrong.append(clear and choice.differential != (takes < full_ms))
+        assert not any(all(wrong[at : at + 4]) for at in range(len(wrong) - 3)), (touched, takes, state.told)
+        assert sum(wrong[4:]) <= 7, "but for ever rarer tries"

@@ -47,6 +47,16 @@ def test_files_by_their_path_have_none() -> None:
     assert reasons(pinned) == ["parquet./data/orders: it is no Delta table and keeps no history"]
 
 
+@pytest.mark.parametrize("form", ["delta", "parquet"])
+def test_a_path_with_a_password_is_kept_nowhere(form: str) -> None:
+    with pytest.raises(ModelError, match="TRK-218") as refused:
+        pin(f"select * from {form}.`s3a://AKIA:wJalrXUtn@bucket/orders`", {})
+    assert "wJalr" not in str(refused.value)
+    account = "delta.`abfss://container@account.dfs.core.windows.net/orders`"
+    with pytest.raises(ModelError, match="TRK-202"):
+        pin(f"select * from {account}", {})
+
+
 def test_an_unqualified_name_may_be_anything() -> None:
     pinned = pin("select * from orders", table("`shop`.`orders`", 7))
     assert pinned.text == "select * from orders"
