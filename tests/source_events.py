@@ -22,10 +22,10 @@ HEADER = """# What happens to a source, and what the next refresh does
 Written from `tests/functional/engine/source_events.yml` by `make update-fixtures`; `make test` has run each line, and
 compared the stream table with its query as multisets.
 
-The second column is the outcome under `refresh_mode: differential`. Where that is an error, the old content serves,
-and the third column says what `refresh_mode: auto` does. Otherwise `auto` does the same, or, where so much has changed
-that it is cheaper, FULL (`max_change_ratio`, and what refreshes took). Unless the line says otherwise the source has
-its change feed on, and the query names its columns.
+The second column is the outcome under `refresh_mode: differential`. Where that is an error, the old content serves.
+The third column says what `refresh_mode: auto` does instead; without it `auto` does the same, or, where so much has
+changed that it is cheaper, FULL (`max_change_ratio`, and what refreshes took). Unless the line says otherwise the
+source has its change feed on, and the query names its columns.
 
 Several events between two refreshes are one window: what the history of it holds decides together.
 """
@@ -38,7 +38,7 @@ class Case:
     query: str
     do: tuple[str, ...]
     differential: str  # an action, or the code of an error
-    auto: str  # what `refresh_mode: auto` does, where it is an error; empty: not looked at
+    auto: str  # what `refresh_mode: auto` does instead; empty: the same, or FULL
     reason: str
     note: str
     config: dict[str, Any]  # of the stream tables

@@ -25,7 +25,7 @@ PARTS = {
     "tests/functional/adapter/": 3,
     "tests/functional/stream_table_suites/": 3,
     "tests/functional/stream_table/": 2,
-    "tests/functional/engine/": 2,
+    "tests/functional/engine/": 3,
 }
 
 Case = TypeVar("Case")

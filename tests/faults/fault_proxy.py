@@ -111,6 +111,30 @@ class Keeping(Listening):
         assert self._answered.wait(LONGEST), "the server did not answer"
 
 
+@dataclass
+class Meeting(Listening):
+    """Of two clients neither sends a statement with the word before the other one is about to."""
+
+    _word: bytes = b""
+    _both: threading.Barrier | None = None
+
+    def expect(self, word: str) -> None:
+        """Once: what follows passes."""
+        self._word, self._both = word.encode(), threading.Barrier(2)
+
+    def pass_on(self, source: socket.socket, sink: socket.socket, from_client: bool) -> None:
+        while data := source.recv(1 << 16):
+            both = self._both
+            if from_client and both is not None and self._word in data:
+                both.wait(LONGEST)  # or it is broken, and so is the connection
+                self._both = None
+            sink.sendall(data)
+
+    @property
+    def met(self) -> bool:
+        return self._both is None
+
+
 P = TypeVar("P", bound=Listening)
 
 
@@ -123,6 +147,12 @@ def cutting_proxy(host: str, port: int) -> Iterator[Cutting]:
 @contextmanager
 def keeping_proxy(host: str, port: int) -> Iterator[Keeping]:
     with _serving(Keeping(socket.create_server((host, 0)), host, port)) as proxy:
+        yield proxy
+
+
+@contextmanager
+def meeting_proxy(host: str, port: int) -> Iterator[Meeting]:
+    with _serving(Meeting(socket.create_server((host, 0)), host, port)) as proxy:
         yield proxy
 
 

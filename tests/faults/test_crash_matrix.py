@@ -120,7 +120,7 @@ def _ids(cases: Sequence[tuple[Kinds, str]]) -> list[str]:
     return [f"{kinds[0].__name__}-{expose}" for kinds, expose in cases]
 
 
-@pytest.mark.in_turn(6)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(("kinds", "expose"), CASES, ids=_ids(CASES))
 def test_death_at_every_boundary(
     kinds: Kinds, expose: str, shared: World, connect: ThriftSessions, wire: Keeping

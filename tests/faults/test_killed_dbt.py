@@ -6,13 +6,14 @@ import os
 import random
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from dbt_project import ENVIRONMENT, Project
 from engine_world import Rows, without_hidden
 from fault_child import Dbt
+from fault_proxy import meeting_proxy
 from fault_sessions import LONGEST
 from fault_thrift import ThriftSession, ThriftSessions
 from thrift_server import ThriftServer
@@ -79,15 +80,6 @@ class Shop:
         for name, rows in wanted.items():
             assert self.shown(name) == rows, name
         return wanted
-
-    def met(self, one: str, other: str) -> bool:
-        """Both had begun before one of them had ended with the same stream table."""
-        rows = self.session.query(
-            "SELECT count(*) AS together FROM trickle.pgt_refresh_history a JOIN trickle.pgt_refresh_history b "
-            f"ON a.pgt_id = b.pgt_id WHERE a.invocation_id = '{one}' AND b.invocation_id = '{other}' "
-            "AND a.start_time < b.end_time AND b.start_time < a.end_time"
-        )
-        return int(rows[0]["together"]) > 0
 
     def all_right(self) -> None:
         """What `trickle verify` would say; one commit for each batch, and a history that is told to its end."""
@@ -189,19 +181,24 @@ def test_two_dbt_runs_at_once(
     """The same project from two machines: of each batch one run makes the commit, the other one goes on from it."""
     shop = Shop("twice", connect())
     shop.create()
-    projects = [shop.project(tmp_path_factory.mktemp(name), server) for name in ("one", "other")]
-    met = 0
-    for version in range(ROUNDS):
-        shop.session.execute(f"INSERT INTO {shop.raw}.orders VALUES ('north', 1), ('region {version}', {version})")
-        for project in projects:
-            for name, text in shop.models(version).items():
-                project.write(name, text)
-        processes = [dbt(project, "run").start() for project in projects]
-        for project, process in zip(projects, processes, strict=True):
-            process.join(LONGEST)
-            assert process.exitcode == 0, dbt(project).output
-        shop.require_new(version)
-        shop.all_right()
-        met += shop.met(*(project.invocation for project in projects))
-    # On a busy machine they may pass each other by; tests/faults/test_races.py has them meet at each statement.
-    print(f"in {met} of {ROUNDS} rounds both runs were about the same stream table at once")
+    with meeting_proxy(server.host, server.port) as wire:
+        way = replace(server, port=wire.port)
+        projects = [shop.project(tmp_path_factory.mktemp(name), way) for name in ("one", "other")]
+        for version in range(ROUNDS):
+            # Said to Delta right before the commit of a batch: both are about the same one then.
+            wire.expect("write.txnVersion")
+            _run_both(shop, projects, version)
+            assert wire.met, f"in round {version} only one of them came so far"
+
+
+def _run_both(shop: Shop, projects: list[Project], version: int) -> None:
+    shop.session.execute(f"INSERT INTO {shop.raw}.orders VALUES ('north', 1), ('region {version}', {version})")
+    for project in projects:
+        for name, text in shop.models(version).items():
+            project.write(name, text)
+    processes = [dbt(project, "run").start() for project in projects]
+    for project, process in zip(projects, processes, strict=True):
+        process.join(LONGEST)
+        assert process.exitcode == 0, dbt(project).output
+    shop.require_new(version)
+    shop.all_right()
