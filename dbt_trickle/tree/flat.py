@@ -201,11 +201,8 @@ def _lateral(tree: Lookup, how: Lateral, below: Block, found: Block, writer: Wri
 def _union(word: str, tree: UnionAll | SetOperation, writer: Writer) -> Block:
     """Its columns are called as the query calls them: Spark does not remove an alias of a column of a union."""
     labels = labels_of(tree.columns)
-    branches = [_selected(each, writer, labels) for each in (tree.left, tree.right)]
-    if writer.style is Style.ALIASED:
-        branches = [(block, by_aliases(chosen)) for block, chosen in branches]
-    text = f"\n{word}\n".join(select(*each, plain=writer.plain) for each in branches)
-    return named(text, tree.columns, writer, tuple(branches[0][1]))
+    branches = (_projected(each, writer, labels) for each in (tree.left, tree.right))
+    return named(f"\n{word}\n".join(branches), tree.columns, writer, labels)
 
 
 @_block.register

@@ -197,7 +197,7 @@ def _output(node: Node) -> list[str] | None:
                 # An empty list is not printed: [#1] may be the keys, or what is made without keys. Keys have no AS.
                 listed = node.text.removeprefix("Aggregate ") if " AS " in node.text else ""
             return _made(listed)
-        case "Filter" | "Sort" | "Union":  # a union's are those of its first branch
+        case "Filter" | "Sort":
             return _output(node.children[0])
         case "Expand":
             lists = lists_of("Expand", node.text)
