@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.engine import Bench, Run
 from benchmarks.report import Result, Row, phases, seconds, work
+from benchmarks.scenarios.chain import LINK
 from dbt_trickle.run.request import Request
 
 UNAFFECTED = 0.5
@@ -16,7 +17,6 @@ refreshed, and the others looked at. *Unaffected*: the run of all, less a run of
 divided by those that nothing reached. The catalog has all of them; so *the ten alone* shows what reading that costs.
 """
 DEPTH = 10
-LINK = "select id, grp, amount + 1 as amount from {up} where amount >= 0"
 
 
 def measure(bench: Bench, quick: bool) -> tuple[Result, dict[str, Any]]:
